@@ -253,7 +253,8 @@ def test_lines_that_a_commit_left_out_and_another_removed_are_gone() -> None:
     assert (rows(patch(daemon)), [*rows(patch(daemon, "ben"))]) == ({}, ["g"])
 
 
-def test_beside_what_was_committed_lines_may_have_no_sure_place() -> None:
+def test_lines_are_compared_with_what_a_commit_has_of_their_writer() -> None:
+    """The line that replaced a committed one was left out: beside ben's, it had no sure place."""
     one, two = START.replace(b"c\n", b"C1\n"), START.replace(b"b\n", b"ben's\n").replace(b"c\n", b"C1\n")
     daemon = daemon_at({"f": START}, {"f": one})
     daemon.write("f", START.replace(b"b\n", b"ben's\n"), daemon.ben)
@@ -261,8 +262,40 @@ def test_beside_what_was_committed_lines_may_have_no_sure_place() -> None:
     assert patch(daemon)["files"] == []
     daemon.write("f", two.replace(b"C1", b"C2"), daemon.ann)
     (file,) = patch(daemon)["files"]
-    assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 3}])
-    assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "-C1", "+ben's", "+C2"]}
+    assert (rows({"files": [file]}), "resting" in file) == ({"f": ["-C1", "+C2"]}, False)
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-C1", "+C2"]}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "own"), [(b"", b"B\n"), (b"", b""), (b"ben's\n", b"B\n"), (b"ben's\n", b""), (b"ben's\n", b"b\nnew\n")]
+)
+@pytest.mark.parametrize("told", [True, False])
+def test_nothing_is_left_of_a_committed_change_beside_one_of_another(own: bytes, theirs: bytes, told: bool) -> None:
+    """The committed line was named as one that rests on lines of others."""
+    for gone in (b"a\n", b"c\n"):
+        daemon = daemon_at({"f": START})
+        daemon.write("f", START.replace(gone, theirs), daemon.ben)
+        daemon.write("f", daemon.files["f"].replace(b"b\n", own), daemon.ann)
+        commit(daemon, START.replace(b"b\n", own), told)
+        assert patch(daemon)["files"] == []
+
+
+def commit(daemon: MemoryDaemon, data: bytes, told: bool) -> None:
+    """Let `HEAD` have these bytes; `told`: the daemon saw git run."""
+    daemon.git_answers.trees[HEAD] = {"f": ("100644", data)}
+    if told:
+        daemon.note(GitRan("commit -m one", head_before="main 0", head_after=f"main {HEAD}"))
+
+
+def test_a_line_is_named_where_a_commit_has_one_of_two_equal_ones() -> None:
+    """The other one went into the patch, which is wrong if the commit has this writer's."""
+    one = START.replace(b"b\n", b"b\nnew\n")
+    daemon = daemon_at({"f": START}, {"f": one.replace(b"e\n", b"E\n")})
+    daemon.write("f", one, daemon.ben)
+    daemon.write("f", one.replace(b"new\n", b"new\nnew\n"), daemon.ann)
+    daemon.write("f", daemon.files["f"].replace(b"e\n", b"E\n"), daemon.ann)
+    (file,) = patch(daemon)["files"]
+    assert (file["status"], file["resting"]) == ("same", [{"start": 4, "end": 4}])
 
 
 @pytest.mark.parametrize("drafts", [[], [b"draft\n"]])
@@ -356,13 +389,15 @@ def test_lines_in_front_of_a_replaced_line_come_in_front_of_it() -> None:
     assert patch(daemon)["files"][0]["hunks"][0]["lines"] == [" a", " b", "+ann's", " c", " d", " e"]
 
 
-def test_lines_are_named_where_equal_ones_leave_open_what_was_committed() -> None:
-    """Ann's removal of the last two lines is committed; beside ben's, equal lines could be meant."""
+def test_a_committed_removal_is_not_made_again_at_an_equal_line() -> None:
     daemon = daemon_at({"f": lines(*"daeaea")}, {"f": lines(*"daea")})
     daemon.write("f", lines(*"deaea"), daemon.ben)
     daemon.write("f", lines(*"dea"), daemon.ann)
-    (file,) = patch(daemon)["files"]
-    assert (file["status"], file["resting"]) == ("same", [{"start": 4, "end": 3}])
+    assert patch(daemon)["files"] == []
+    daemon = daemon_at({"f": lines(*"daeaea")}, {"f": lines(*"daaea")})
+    for text, writer in (("daea", daemon.ben), ("debaea", daemon.ben), ("debaa", daemon.ann)):
+        daemon.write("f", lines(*text), writer)
+    assert patch(daemon)["files"] == []
 
 
 class Change(NamedTuple):
@@ -417,6 +452,25 @@ def test_equal_lines_never_make_a_wrong_patch_in_silence(first: int) -> None:
         file = Shared(lines(*old), lines(*new), rng)
         made, left_out = file.patched()
         assert left_out or made == file.text(file.by_ann), (seed, old, new)
+
+
+@pytest.mark.parametrize("first", range(0, live.length(50, 2000), 50))
+def test_after_the_commit_of_a_patch_nothing_more_comes_nor_is_named(first: int) -> None:
+    for seed in range(first, first + 50):
+        rng, fresh = random.Random(seed), itertools.count()
+        now = [str(next(fresh)) for _ in range(rng.randint(3, 8))]
+        daemon = daemon_at({"f": lines(*now)})
+        for _ in range(rng.randint(2, 7)):
+            at = rng.randrange(len(now) + 1)
+            now[at : at + rng.randint(0, 2)] = [str(next(fresh)) for _ in range(rng.randint(0, 3))]
+            daemon.write("f", lines(*now), rng.choice([daemon.ann, daemon.ben]))
+        before = patch(daemon, context=100)["files"]
+        for file in before:
+            if file.get("patch"):
+                daemon.git_answers.trees["2" * 40] = {"f": ("100644", applied(file["patch"]))}
+                after = patch(daemon, **{"from": f"commit:{'2' * 40}"})["files"]
+                assert not any(rows({"files": after}).values()), seed
+                assert not after or "resting" in file, seed
 
 
 class Step(NamedTuple):

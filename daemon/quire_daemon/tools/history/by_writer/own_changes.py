@@ -52,6 +52,7 @@ class WovenLine(NamedTuple):
     beside: tuple[
         int, ...
     ] = ()  # lines that nobody was seen to write, which git or an undo brought in one piece with it
+    changes: tuple[int, ...] = ()  # those that added it, removed it, and so on in turn; 0: it was there at the start
 
 
 class OwnSide(NamedTuple):
@@ -228,6 +229,7 @@ class _Walk:
         self._lines: list[WovenLine] = []
         self._begun: list[WovenLine] = []  # the lines of the start
         self._count = 0  # lines that have a number
+        self._changes = 0  # changes that have a number: differences of two versions at one place
         self._seen: dict[bytes, tuple[list[WovenLine], _About]] = {}
         self._named: dict[tuple[str, bytes], _About] = {}  # the same by name and bytes
         self._names: dict[str, str] = {}  # name → the name without the writer's renames, when the file had it last
@@ -340,10 +342,11 @@ class _Walk:
         if not then.keys() <= {line.number for line in self._lines}:  # some were dropped
             self._lines = [*lines]
             return
+        change = self._next_change()
         self._lines = [
-            line._replace(after=False, before=False, cut=False)
+            _there(line._replace(before=False, cut=False), False, change)
             if (was := then.get(line.number)) is None
-            else was._replace(was_cut=_was_cut(line))
+            else was._replace(was_cut=_was_cut(line), changes=_there(line, was.after, change).changes)
             for line in self._lines
         ]
 
@@ -353,6 +356,7 @@ class _Walk:
         origins = self._trails.origins(self._history, name, version, lambda blob: self._history.text_of(blob).data)
         lines, taken, moved = list[WovenLine](), 0, 0
         for splice in _slid_down(a, b):
+            change = self._next_change()
             first = there[splice.start - 1] + 1 if splice.start else 0
             end = there[splice.stop] if splice.stop < len(there) else len(self._lines)
             stop = there[splice.stop - 1] + 1 if splice.stop > splice.start else self._above_replaced(end)
@@ -366,8 +370,8 @@ class _Walk:
             going = own and not (puts_back and back)
             if len(back) < len(splice.lines):
                 going = any(is_theirs for n, is_theirs in enumerate(authors) if n not in back)
-            left = [self._left(row, going, puts_back) for row in rows]
-            added = self._numbered(splice.lines, splice.breaks or (b"\n",) * len(splice.lines))
+            left = [self._left(row, going, puts_back, change) for row in rows]
+            added = self._numbered(splice.lines, splice.breaks or (b"\n",) * len(splice.lines), change)
             unseen = [
                 line.number for n, line in enumerate(added) if n not in back and self._is_unseen(come[n], version)
             ]
@@ -381,8 +385,8 @@ class _Walk:
                 begun = upto
                 if n in back:
                     row = rows[begun]
-                    there_again = row._replace(after=True, before=not row.own, cut=False, was_cut=_was_cut(row))
-                    lines.append(there_again._replace(beside=beside))
+                    there_again = row._replace(before=not row.own, cut=False, was_cut=_was_cut(row), beside=beside)
+                    lines.append(_there(there_again, True, change))
                     begun += 1
                 else:
                     (placed,) = self._placed([line], there, splice, authors[n])
@@ -403,13 +407,13 @@ class _Walk:
         """True for a line of a version that nobody is seen to write."""
         return origin is None or origin.version.seq == version.seq or is_found(origin, self._history)
 
-    def _left(self, line: WovenLine, going: bool, puts_back: bool) -> WovenLine:
+    def _left(self, line: WovenLine, going: bool, puts_back: bool, change: int) -> WovenLine:
         """A line that a version which is no author removes, or that was removed before."""
         if not line.after:
             return line
         going = going and (line.number <= len(self._begun) or not puts_back)
         cut = not line.own and (going if line.was_cut is None else line.was_cut)
-        return line._replace(after=False, before=line.before and cut, cut=cut)
+        return _there(line._replace(before=line.before and cut, cut=cut), False, change)
 
     # ── what is typed ──
 
@@ -417,17 +421,20 @@ class _Walk:
         there = [at for at, line in enumerate(self._lines) if line.after]
         lines, taken = list[WovenLine](), 0
         for splice in changes(a, b):
+            change = self._next_change()
             start = there[splice.start] if splice.start < len(there) else len(self._lines)
             stop = there[splice.stop - 1] + 1 if splice.stop > splice.start else start
             if stop == start:  # lines in front of those that replaced others are in front of the replaced ones, too
                 start = stop = self._above_replaced(start)
             lines += self._lines[taken:start]
             for line in self._lines[start:stop]:
-                left = line._replace(after=False, before=line.before and own, cut=own) if line.after else line
+                left = line
+                if line.after:
+                    left = _there(line._replace(before=line.before and own, cut=own), False, change)
                 if left.before or self._removed:
                     lines.append(left)
             endings = splice.breaks or (b"\n",) * len(splice.lines)
-            added = self._numbered(splice.lines, endings)
+            added = self._numbered(splice.lines, endings, change)
             lines += self._placed(added, there, splice, own)
             taken = stop
         self._lines = lines + self._lines[taken:]
@@ -446,11 +453,15 @@ class _Walk:
         )
         return [line._replace(before=not own, own=own, between=(above, below), replaces=replaces) for line in added]
 
-    def _numbered(self, lines: Sequence[bytes], endings: Sequence[bytes]) -> list[WovenLine]:
+    def _next_change(self) -> int:
+        self._changes += 1
+        return self._changes
+
+    def _numbered(self, lines: Sequence[bytes], endings: Sequence[bytes], change: int = 0) -> list[WovenLine]:
         first = self._count + 1
         self._count += len(lines)
         each = enumerate(zip(lines, endings, strict=True), first)
-        return [WovenLine(line, end, number=number) for number, (line, end) in each]
+        return [WovenLine(line, end, number=number, changes=(change,)) for number, (line, end) in each]
 
 
 def _slid_down(a: Text, b: Text) -> list[Splice]:
@@ -464,6 +475,11 @@ def _slid_down(a: Text, b: Text) -> list[Splice]:
         one if i == one.start else Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m]))
         for one, (i, j, k, m) in zip(splices, slid, strict=True)
     ]
+
+
+def _there(line: WovenLine, after: bool, change: int) -> WovenLine:
+    """The line as a change leaves it, which may have added or removed it."""
+    return line if line.after == after else line._replace(after=after, changes=(*line.changes, change))
 
 
 def _was_cut(line: WovenLine) -> bool | None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
+from quire_daemon.tools.history.by_writer.explained import explained, upon
 from quire_daemon.tools.history.by_writer.own_changes import OwnSide, WovenLine, joined
 from quire_journal.text import Contradiction, Splice, Text, changes, merge
 
@@ -52,7 +53,8 @@ def alone(
 
     `committed`: the commit, where `there` has lines of the writer beyond it; what others removed of these is gone.
 
-    `begun`: the lines of `without` begin with those of `there`; else some of the writer's may be there already.
+    `begun`: the lines of `without` begin with those of `there`; else some of the writer's may be there already, which
+    is decided by the changes that make `there`, or by a merge where none do.
     `needed`: what rests on lines of others comes with these lines; else it is left out.
     """
     if now.text is None:
@@ -61,10 +63,17 @@ def alone(
     mode = now.mode if there.text is None or without.mode != now.mode else there.mode
     base, state = without.text or Text.of(b""), there.text or Text.of(b"")
     beyond = _added(committed.text or Text.of(b""), state) if committed is not None else set[int]()
-    walk = _Walk(without.lines, base, state, beyond, begun=begun)
+    woven = without.lines
+    ways = explained(woven, state) if not begun and there.text is not None else ()
+    if ways:
+        woven, begun = upon(woven, ways[0], state), True
+    walk = _Walk(woven, base, state, beyond, begun=begun)
     text = joined([*walk.lines(needed)], *_ends(base, now.text, now.text if there.text is None else state))
     resting, lacking = walk.resting(), tuple(walk.lacking(needed))
-    if not begun and there.text is not None and text.data != state.data:
+    if len(ways) > 1:
+        lines = (line for way in ways for line in _own_lines(upon(without.lines, way, state), frozenset()))
+        text, resting, lacking, begun = (now.text if needed else state), _in_ranges(sorted({*lines})), (), False
+    elif not begun and there.text is not None and text.data != state.data:
         merged = merge(base, now.text, state)  # equal lines of both come once, at the place that git gives them
         text, resting = merged.text, tuple(_places(merged.conflicts, base, now.text))
         if not resting and (doubted := _doubted(merged.text, without.lines, base, now.text, state)):

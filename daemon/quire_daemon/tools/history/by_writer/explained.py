@@ -1,0 +1,162 @@
+"""A state of a file as some of the changes that were seen: which of them a commit has. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import reduce
+from itertools import takewhile
+from typing import Final, NamedTuple
+
+from quire_daemon.tools.history.by_writer.own_changes import WovenLine
+from quire_journal.model import pause
+from quire_journal.text import Text
+
+MOST_WAYS: Final = 200
+"""Maximum number of ways that are followed at one line; beyond, a state is not explained."""
+
+
+def explained(woven: Sequence[WovenLine], state: Text) -> tuple[frozenset[int], ...]:
+    """Return the changes of which `state` has each as a whole, and no other line; two such sets if what the writer did
+    beside them makes two different files of it.
+
+    Empty if there are none, if there are too many ways to try, or if a line came back that the state lacks.
+    """
+    if Counter(state.lines) - Counter(line.content for line in woven):
+        return ()
+    ways = (frozenset(change for change, has in _chain(way.decided) if has) for way in _ways(woven, [*state.lines]))
+    found = tuple(ways)
+    return () if any(_came_back(line, some) for some in found for line in woven) else found
+
+
+def _came_back(line: WovenLine, changes: Set[int]) -> bool:
+    return line.after and _count(line, changes) > 0 and not _is_in(line, changes)
+
+
+def upon(woven: Sequence[WovenLine], changes: Set[int], state: Text) -> tuple[WovenLine, ...]:
+    """The lines as they are if they begin with those of the state that these changes make: its lines are nobody's, and
+    lines that came and went before it are dropped.
+    """
+    there = [line for line in woven if _is_in(line, changes)]
+    later = sorted((line for line in woven if not _count(line, changes)), key=lambda line: line.number)
+    numbers = {line.number: n for n, line in enumerate((*there, *later), 1)}
+    bounds = _Bounds(woven, numbers)
+    endings = iter(zip(state.lines, state.breaks, strict=True))
+    made = list[WovenLine]()
+    for line in woven:
+        if line.number not in numbers:
+            continue
+        number = numbers[line.number]
+        if number <= len(there):
+            content, ending = next(endings)
+            before = line.before or (line.own and (line.after or line.cut))
+            made.append(WovenLine(content, ending, before, line.after, number, cut=line.cut and not line.after))
+        else:
+            replaces, beside = (
+                tuple(numbers[n] for n in some if n in numbers) for some in (line.replaces, line.beside)
+            )
+            made.append(line._replace(number=number, between=bounds.of(line.between), replaces=replaces, beside=beside))
+    return tuple(made)
+
+
+class _Bounds:
+    """The lines around added ones, by their new numbers: in place of one that is dropped, the next that is not."""
+
+    def __init__(self, woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> None:
+        self._above, self._below = _nearest(woven, numbers), _nearest(woven[::-1], numbers)
+
+    def of(self, between: tuple[int, int]) -> tuple[int, int]:
+        return self._above.get(between[0], 0), self._below.get(between[1], 0)
+
+
+def _nearest(woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> dict[int, int]:
+    """Line → its new number, or that of the last one before it which has one."""
+    found, last = dict[int, int](), 0
+    for line in woven:
+        last = found[line.number] = numbers.get(line.number, last)
+    return found
+
+
+def _is_in(line: WovenLine, changes: Set[int]) -> bool:
+    """True if the line is there after these changes."""
+    return _count(line, changes) % 2 == 1
+
+
+def _count(line: WovenLine, changes: Set[int]) -> int:
+    """How often these changes add and remove the line."""
+    return sum(1 for _ in takewhile(lambda change: not change or change in changes, _changes(line)))
+
+
+def _changes(line: WovenLine) -> tuple[int, ...]:
+    """The changes of a line. Each of the writer's lines that others removed has a removal of its own: a patch of the
+    writer alone lacks the line, and what the others did beside it.
+    """
+    of_its_own = line.own and not line.after and not line.cut
+    return (*line.changes[:-1], -line.number) if of_its_own else line.changes
+
+
+_Chain = tuple["_Chain", int, bool] | None
+"""The changes that were decided, the last one first: whether the state has them."""
+
+
+def _chain(decided: _Chain) -> Iterator[tuple[int, bool]]:
+    while decided is not None:
+        decided, change, has = decided
+        yield change, has
+
+
+def _decided(before: _Chain, change: tuple[int, bool]) -> _Chain:
+    return before, *change
+
+
+class _Way(NamedTuple):
+    """One way to explain the lines so far."""
+
+    decided: _Chain
+    made: int  # names the lines that the writer's changes make of the state
+
+
+_Decisions = frozenset[tuple[int, bool]]
+"""(change, whether the state has it)."""
+
+
+def _ways(woven: Sequence[WovenLine], wanted: Sequence[bytes]) -> list[_Way]:
+    """Up to two ways to make the wanted lines, which differ in what the writer's changes make of them; none if there
+    are too many to follow.
+    """
+    last = {change: at for at, line in enumerate(woven) for change in _changes(line)}
+    names: dict[tuple[int, bytes], int] = {}
+    ways: dict[tuple[int, _Decisions], list[_Way]] = {(0, frozenset()): [_Way(None, 0)]}
+    # By the number of lines made, and what is decided of changes that later lines have, too.
+    for at, line in enumerate(woven):
+        pause()
+        found: dict[tuple[int, _Decisions], list[_Way]] = {}
+        for (many, still), some in ways.items():
+            for is_there, chosen in _choices(line, dict(still)):
+                now = many + is_there
+                if (is_there and wanted[many:now] != [line.content]) or len(woven) - at - 1 < len(wanted) - now:
+                    continue
+                stays = line.own or is_there if line.after else is_there and not line.cut
+                known = found.setdefault((now, frozenset(one for one in still | chosen if last[one[0]] > at)), [])
+                for way in some:
+                    made = names.setdefault((way.made, line.content), len(names) + 1) if stays else way.made
+                    if len(known) < 2 and all(made != other.made for other in known):
+                        known.append(_Way(reduce(_decided, chosen - still, way.decided), made))
+        if len(found) > MOST_WAYS:
+            return []
+        ways = found
+    return [way for some in ways.values() for way in some]
+
+
+def _choices(line: WovenLine, decided: Mapping[int, bool]) -> Iterator[tuple[bool, _Decisions]]:
+    """(whether the line is there, which of its changes a state has): those up to one of them, or only the removal by
+    the writer of a line of others. First what leaves least of the writer's to do, and has least of the others'.
+    """
+    changes = _changes(line)
+    ways = [(count % 2 == 1, [n < count for n in range(len(changes))]) for count in range(len(changes) + 1)]
+    if line.cut and not line.own:
+        ways.append((False, [change == changes[-1] for change in changes]))
+    for is_there, has in reversed(ways) if line.own or line.cut else ways:
+        chosen = frozenset(zip(changes, has, strict=True))
+        if all(decided.get(change, is_in or not change) == is_in for change, is_in in chosen):
+            yield is_there, chosen
