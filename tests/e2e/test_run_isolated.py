@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from live import Live, caught_up, eventually, ok, verified
-from quire_client.isolation.overlay import IN_MEMORY, PREFIX, CannotIsolate, CopyOnWriteView
+from quire_client.isolation.overlay import PREFIX, CannotIsolate, CopyOnWriteView
 from quire_client.transport.errors import NoDaemon
 from quire_daemon.engine import perform
 from quire_daemon.workspace import swap
@@ -36,20 +36,21 @@ def ran(at: Live, *words: str) -> tuple[int, str]:
     return process.returncode, said
 
 
-def mounts() -> list[str]:
-    """Overlays that any process sees on a folder of these tests."""
+def mounts(at: Live) -> list[str]:
+    """Overlays that any process sees on this checkout; other tests may run beside."""
     found = []
     for each in Path("/proc").glob("[0-9]*/mounts"):
         try:
             text = each.read_text()
         except OSError:
             continue
-        found += [line for line in text.splitlines() if line.startswith("overlay") and "quire-live" in line]
+        found += [line for line in text.splitlines() if line.startswith("overlay") and f"lowerdir={at.root}," in line]
     return found
 
 
-def copies(at: Live) -> list[Path]:
-    return [*IN_MEMORY.glob(f"{PREFIX}*"), *at.state_dir.glob(f"{PREFIX}*")]
+def copies(at: Live) -> set[Path]:
+    """The folders with the copies of this checkout that are in use."""
+    return {Path(line.split("upperdir=")[1].split(",")[0]).parent for line in mounts(at)}
 
 
 def tree(at: Live) -> dict[str, bytes]:
@@ -75,7 +76,7 @@ def scene(served: Live, tmp_path: Path) -> Iterator[Live]:
     served.write(".gitignore", "build/\n")
     caught_up(served.connect("eve"))
     yield served
-    assert mounts() == []
+    assert mounts(served) == []
 
 
 def test_what_a_command_changes_lands_as_its_callers(scene: Live) -> None:
@@ -138,17 +139,21 @@ def test_what_is_killed_leaves_the_tree_as_it_was_and_nothing_behind(scene: Live
     before = tree(scene)
     script = f"sed -i 's/line/x/' a.txt; rm b.txt; touch {flag}; sleep 60 & wait"
     if whom == "command":
-        script = f"sed -i 's/line/x/' a.txt; rm b.txt; touch {flag}; sleep 0.1; kill -9 $$"
+        wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+        script = f"sed -i 's/line/x/' a.txt; rm b.txt; {wait}; kill -9 $$"
     process = begun(scene, "sh", "-c", script)
     eventually("the command", flag.exists)
+    (copy,) = copies(scene)
+    assert copy.name.startswith(PREFIX)
     if whom == "run":
         process.kill()
+    flag.unlink()
     _, said = process.communicate(timeout=60)
     assert (process.returncode, tree(scene)) == (-9 if whom == "run" else 137, before)
     assert ("nothing of it has landed" in said) == (whom == "command")
-    eventually("the end of all mounts", lambda: mounts() == [])
+    eventually("the end of all mounts", lambda: mounts(scene) == [])
     assert ran(scene, "true")[0] == 0
-    assert copies(scene) == [], "the next run removes what was left"
+    assert not copy.exists(), "the next run removes what was left"
 
 
 def test_a_daemon_that_is_killed_meanwhile_costs_nothing(scene: Live, tmp_path: Path) -> None:
