@@ -496,3 +496,24 @@ def test_who_may_look_only_is_offered_no_change(server: Server, tab: Tabs) -> No
     expect(page.get_by_role("button", name="Accept")).to_have_count(0)
     page = one.go("/?plan=%7B%22tool%22%3A%22undo%22%7D")
     expect(page.locator(".plan")).to_contain_text("may look only")
+
+
+def test_the_change_of_an_agents_story_has_its_own_lines_and_says_who_else_changed_the_file(
+    own: Server, tab: Tabs
+) -> None:
+    cleo = own.site.connect("cleo", "c1")
+    scene.edit(cleo, "app/main.py", "app = Flask", "# cleo one\napp = Flask")
+    rewritten = own.site.read("app/main.py").replace(b"# cleo one", b"# cleo one, rewritten by me")
+    own.site.write("app/main.py", b"# me: secret line\n" + rewritten)
+    cleo.since()  # the save is noticed
+    scene.edit(cleo, "app/main.py", "store = Store", "# cleo two\nstore = Store")
+    page = tab(own).page
+    turn(page, "cleo", "app/main.py").click()
+    detail = page.locator(".detail")
+    expect(detail.locator("tr.came")).to_have_count(1)
+    expect(detail.locator("tr.came")).to_contain_text("# cleo two")
+    expect(detail.locator(".filediff")).to_contain_text("Also changed by outside meanwhile")
+    expect(detail.locator(".terminal code").first).to_have_text(re.compile("--writer cleo/c1$"))
+    turn(page, "outside", "app/main.py").click()
+    expect(detail.locator("tr.came")).to_have_count(2)
+    expect(detail.locator(".filediff")).not_to_contain_text("# cleo two")

@@ -1,5 +1,14 @@
-// What taking back a story asks for.
+// What is asked for a story: its writer's own lines, and to take it back.
 import type { Story } from './types';
+
+const OF_ITS_WRITER = ['turn', 'run', 'saves', 'crowd', 'person'];
+
+/** The writer whose lines a story is, as queries name it; '' of a story of git, an undo or a moment. */
+export function whose({ form, writer: w }: Story): string {
+  if (!OF_ITS_WRITER.includes(form)) return '';
+  const session = w?.parent || w?.agent_session; // the work of a subagent is told in its parent's story
+  return w?.agent ? `${w.agent}${session ? `/${session}` : ''}` : w?.uid != null ? 'user' : 'outside';
+}
 
 /** What `undo` is asked for, to take back a story. */
 export function choice(story: Story): Record<string, unknown> | null {
@@ -8,8 +17,7 @@ export function choice(story: Story): Record<string, unknown> | null {
   if (story.form === 'capture' || story.form === 'checkpoint' || !story.writes) return null;
   if (story.form === 'run') return { tool: 'undo', burst: story.burst };
   if (story.form === 'git') return { tool: 'undo', git: 'last', ...between }; // the log gives its writes to `outside`, as it does saves meanwhile
-  const w = story.writer;
-  const who = w?.agent ? `${w.agent}${w.agent_session ? `/${w.agent_session}` : ''}` : w?.uid != null ? 'user' : 'outside';
-  if (w?.turn && story.form === 'turn') return { tool: 'undo', writer: who, turn: w.turn };
-  return { tool: 'undo', writer: who, ...between };
+  const writer = whose(story), turn = story.writer?.turn;
+  if (turn && story.form === 'turn') return { tool: 'undo', writer, turn };
+  return { tool: 'undo', writer, ...between };
 }

@@ -115,9 +115,9 @@ export function DiffTools() {
   );
 }
 
-/** The change of one file between two points. */
-export function FileDiff({ path, from, to, version }: { path: string; from: string; to?: string; version?: string | null }) {
-  const asked = useAsk('diff', { from, to, paths: [path], ignore_space: here.space === '1' });
+/** The change of one file between two points, or one writer's part in it; `was`: its name at the first. */
+export function FileDiff({ path, was, from, to, version, writer }: { path: string; was?: string; from: string; to?: string; version?: string | null; writer?: string }) {
+  const asked = useAsk('diff', { from, to, paths: was ? [was, path] : [path], ignore_space: here.space === '1', writer });
   const reply = asked.reply;
   if (!reply) return <Wait what="Reading the change…" />;
   if (!reply.ok) return <Refused reply={reply} />;
@@ -125,8 +125,9 @@ export function FileDiff({ path, from, to, version }: { path: string; from: stri
   return (
     <div class={`filediff${asked.loading ? ' stale' : ''}`}>
       <Warnings reply={reply} />
-      {!file ? <p class="note">{here.space ? 'Only white space changed.' : 'Nothing differs between these two points.'}</p> : (
+      {!file ? <p class="note">{here.space ? 'Only white space changed.' : writer ? `No line of ${plain(writer)} differs between these two points.` : 'Nothing differs between these two points.'}</p> : (
         <>
+          {file.others?.length ? <p class="note">Also changed by {visible(file.others.join(', '))} meanwhile.</p> : null}
           {file.moved_from && file.hunks?.length ? <p class="note">Moved from {visible(file.moved_from)}</p> : null}
           {file.hunks?.length ? <Hunks hunks={file.hunks} path={path} version={version} /> : <InPlace file={file} />}
           <p class="actions">

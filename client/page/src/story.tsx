@@ -1,7 +1,7 @@
 // One story: who, what for, and what became of each file.
 import { useMemo } from 'preact/hooks';
 import { right, useAsk } from './api';
-import { choice } from './choice';
+import { choice, whose } from './choice';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
@@ -35,7 +35,7 @@ function File({ file, story, open }: { file: StoryFile; story: Story; open: bool
             <button onClick={() => go({ view: 'history', path: file.path, lines: undefined })}>Its history</button>
             {right.value === 'write' && file.before && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path: file.path, at: file.before }) })}>Restore the file as before…</button>}
           </p>
-          <FileDiff path={file.path} from={file.before ?? `seq:${story.first - 1}`} to={file.version} version={file.version} />
+          <FileDiff path={file.path} was={file.moved_from} from={(!file.moved_from && file.before) || `seq:${story.first - 1}`} to={file.version} version={file.version} writer={whose(story)} />
         </>
       )}
     </li>

@@ -10,5 +10,5 @@ export interface Story {
   candidates?: { burst: number; label: string; writer: string }[]; how?: string; undone?: number[]; name?: string; note?: string;
 }
 export interface Hunk { old_start: number; old_lines: number; new_start: number; new_lines: number; lines: string[]; heading?: string }
-export interface Difference { path: string; status: string; from: string | null; to: string | null; hunks?: Hunk[]; moved_from?: string; binary?: boolean; uncaptured?: string; uncaptured_told?: string; truncated?: boolean; entry?: string; mode?: string[]; patch?: string; sides?: any }
+export interface Difference { path: string; status: string; from: string | null; to: string | null; hunks?: Hunk[]; moved_from?: string; binary?: boolean; uncaptured?: string; uncaptured_told?: string; truncated?: boolean; entry?: string; mode?: string[]; patch?: string; sides?: any; others?: string[] }
 export interface Rec { seq: number; at: string; kind: string; path: string | null; version: string | null; base: string | null; batch: number; writer: Writer; evidence: string | null; to?: string; code?: string; why?: string; unclaimed?: boolean; how?: string; hint?: string; entry?: string; stat?: { added?: number; removed?: number } }

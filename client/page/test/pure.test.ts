@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { placed } from '../src/ranges';
-import { choice } from '../src/choice';
+import { choice, whose } from '../src/choice';
 import { parse, point, read, withWord, write } from '../src/state';
 import { callEnd, circumstances, gitTitle, meanwhile, pieces, plain, size, undoTitle, when } from '../src/text';
 import { before, differing, numbered, sides } from '../src/words';
@@ -64,6 +64,15 @@ test('what git wrote is taken back as of git, whoever ran it', () => {
   assert.deepEqual(choice(story as any), asked);
   assert.deepEqual(choice({ ...story, writer: { agent: 'ada', agent_session: 's1', turn: '', uid: 1000 } } as any), asked);
   assert.equal(choice({ ...story, writes: 0 } as any), null);
+});
+
+test('a story has the lines of its writer, those of git, of an undo and of the first capture of whoever wrote them', () => {
+  const agent = { agent: 'ada', agent_session: 's1', uid: 1000 };
+  assert.equal(whose({ form: 'turn', writer: agent } as any), 'ada/s1');
+  assert.equal(whose({ form: 'turn', writer: { ...agent, agent_session: 's9', parent: 's1' } } as any), 'ada/s1');
+  assert.equal(whose({ form: 'person', writer: { agent: '', agent_session: 'x', uid: 1000 } } as any), 'user');
+  assert.equal(whose({ form: 'saves', writer: { agent: '', uid: null } } as any), 'outside');
+  for (const form of ['git', 'undo', 'capture', 'checkpoint']) assert.equal(whose({ form, writer: agent } as any), '');
 });
 
 test('an undo is told with its calls, if it has any', () => {
