@@ -185,6 +185,11 @@ def test_the_same_for_a_terminal_stands_in_a_header(page: Pages) -> None:
         ("undo", {"batch": 7, "plan": True}, "quire undo --batch 7 --plan"),
         (
             "undo",
+            {"path": "a.py", "lines": "3-7", "writer": "ada/s1", "plan": True},
+            "quire undo a.py:3-7 --writer ada/s1 --plan",
+        ),
+        (
+            "undo",
             {"git": "last", "from": "seq:7", "to": "seq:9", "plan": True},
             "quire undo --git last --since seq:7 --until seq:9 --plan",
         ),

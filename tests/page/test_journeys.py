@@ -517,3 +517,46 @@ def test_the_change_of_an_agents_story_has_its_own_lines_and_says_who_else_chang
     turn(page, "outside", "app/main.py").click()
     expect(detail.locator("tr.came")).to_have_count(2)
     expect(detail.locator(".filediff")).not_to_contain_text("# cleo two")
+
+
+def test_at_a_change_exactly_its_lines_are_taken_back_where_they_are_now(own: Server, tab: Tabs) -> None:
+    cleo = own.site.connect("cleo", "c1")
+    cleo.read_file("app/main.py")
+    edits = [
+        {"old_text": "from flask", "new_text": "# cleo one\nfrom flask"},
+        {"old_text": "    item = request", "new_text": "    # cleo far\n    item = request"},
+    ]
+    assert cleo.call("multi_edit", {"path": "app/main.py", "edits": edits})["ok"]
+    own.site.write("app/main.py", b"# mine\n" + own.site.read("app/main.py"))
+    cleo.since()  # the save is noticed
+    page = tab(own).page
+    turn(page, "cleo", "app/main.py").click()
+    hunks = page.locator(".detail tbody.hunk")
+    expect(hunks).to_have_count(2)
+    hunks.nth(1).get_by_role("button", name="Take back these lines…").click()
+    plan = page.locator(".plan")
+    expect(plan.locator("h2")).to_have_text(re.compile(r"Take back line \d+ of app/main.py by cleo/c1"))
+    expect(plan.locator(".planned")).to_contain_text("+0 −1")
+    line = own.site.read("app/main.py").splitlines().index(b"    # cleo far") + 1
+    expect(plan.locator(".terminal code")).to_have_text(f"quire undo app/main.py:{line} --writer cleo/c1 --plan")
+    plan.get_by_role("button", name="Take it back").click()
+    expect(plan.get_by_role("button", name="Bring it back…")).to_be_visible()
+    now = own.site.read("app/main.py")
+    assert b"# cleo far" not in now
+    assert now.startswith(b"# mine\n# cleo one\n")
+
+
+def test_lines_that_went_are_taken_back_with_all_of_the_story_in_the_file(own: Server, tab: Tabs) -> None:
+    cleo = own.site.connect("cleo", "c1")
+    scene.edit(cleo, "app/main.py", "from app.store import Store\n", "")
+    scene.edit(cleo, "app/store.py", "class Store", "# cleo\nclass Store")
+    page = tab(own).page
+    turn(page, "cleo", "2 files").click()
+    page.locator(".detail .fold", has_text="main.py").click()
+    gone = page.locator(".detail tbody.hunk", has_text="from app.store")
+    expect(gone.get_by_role("button")).to_have_text(["Take back all of it in this file…"])
+    gone.get_by_role("button").click()
+    plan = page.locator(".plan")
+    expect(plan.locator("h2")).to_contain_text("Take back what cleo/c1 did in app/main.py")
+    expect(plan.locator(".planned li")).to_have_count(1)
+    expect(plan.locator(".planned")).to_contain_text("+1 −0")

@@ -1,7 +1,9 @@
 // A change: lines that went and came, with the words that changed; side by side or in one column.
 import { useMemo, useState } from 'preact/hooks';
 import { get, right, useAsk } from './api';
+import type { Wish } from './choice';
 import { Counts, Empty, Path, Refused, Terminal, Wait, Warnings, copy, say } from './parts';
+import { type Lines, after, came, numbers, since } from './places';
 import { go, here } from './state';
 import { many, plain, size, visible } from './text';
 import type { Difference, Hunk } from './types';
@@ -37,10 +39,10 @@ function HalfCode({ line, side }: { line: Line | null; side: 'old' | 'new' }) {
   return <td {...found.props} class={`code ${kind} ${side}`} />;
 }
 
-export function Hunks({ hunks, path, version }: { hunks: Hunk[]; path: string; version?: string | null }) {
-  const split = here.mode === 'split', may = right.value === 'write';
+export function Hunks({ hunks, path, back }: { hunks: Hunk[]; path: string; back?: Backs }) {
+  const split = here.mode === 'split';
   const [shown, more] = useState(FIRST);
-  return useMemo(() => <Table {...{ hunks, path, version, split, may, shown, more }} />, [hunks, path, version, split, may, shown]);
+  return useMemo(() => <Table {...{ hunks, path, back, split, shown, more }} />, [hunks, path, back, split, shown]);
 }
 
 const DEFINES = /^\s*(export |public |private |static |async )*(def|class|func|fn|function|interface|struct|impl|module|type)\b/;
@@ -54,7 +56,7 @@ function within(hunk: Hunk): string {
   return near ? near.slice(1).trim() : hunk.heading ?? '';
 }
 
-function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[]; path: string; version?: string | null; split: boolean; may: boolean; shown: number; more: (lines: number) => void }) {
+function Table({ hunks, path, back, split, shown, more }: { hunks: Hunk[]; path: string; back?: Backs; split: boolean; shown: number; more: (lines: number) => void }) {
   let left = shown;
   const all = hunks.reduce((n, one) => n + one.lines.length, 0);
   return (
@@ -68,7 +70,7 @@ function Table({ hunks, path, version, split, may, shown, more }: { hunks: Hunk[
           return (
             <tbody key={i} class="hunk">
               <tr class="at"><td colSpan={4}><span>Line {(hunk.new_lines ? hunk.new_start : hunk.old_start) + Math.max(0, before(hunk))}</span>{within(hunk) && <code> {visible(within(hunk))}</code>}
-                {version && hunk.new_lines > 0 && may && <button class="quiet" title="Take back what wrote these lines; the plan comes first" onClick={() => go({ plan: JSON.stringify({ tool: 'undo', path, batch: version }) })}>Take back these lines…</button>}
+                {back && <TakeBack hunk={hunk} back={back} />}
               </td></tr>
               {split ? <Split lines={lines} /> : <Unified lines={lines} />}
             </tbody>
@@ -115,10 +117,52 @@ export function DiffTools() {
   );
 }
 
-/** The change of one file between two points, or one writer's part in it; `was`: its name at the first. */
-export function FileDiff({ path, was, from, to, version, writer }: { path: string; was?: string; from: string; to?: string; version?: string | null; writer?: string }) {
+/** How lines of a change are taken back: whose they are, and what to offer where they cannot be named, if anything. */
+export interface Back { writer: string; probable?: boolean; otherwise?: { wish: Wish; label: string } }
+
+/** The same, for a file whose lines were followed to where they are now. */
+interface Backs { lines: (lines: Lines) => Lines | null; take: (lines: Lines) => void; otherwise?: Back['otherwise'] }
+
+function useBacks(path: string, version: string | null | undefined, back?: Back): Backs | undefined {
+  const [again, look] = useState(0);
+  const may = version && back && right.value === 'write';
+  const args = { from: version, paths: [path], context: 0 };
+  const now = useAsk(may && back.writer ? 'diff' : null, args, again).reply;
+  const key = JSON.stringify([may, path, version, back, now?.files]);
+  return useMemo(() => {
+    if (!may) return undefined;
+    const { writer, probable, otherwise } = back;
+    if (!writer) return { lines: () => null, take: () => {}, otherwise };
+    if (!now) return undefined;
+    const hunks = now.ok ? since(path, now.files) : null;
+    const take = async (lines: Lines) => {
+      const { reply } = await get('diff', args); // the file may have changed since the button was drawn
+      const found = reply.ok ? since(path, reply.files) : null, place = found && after(found, lines);
+      if (place) return go({ plan: JSON.stringify({ tool: 'undo', path, lines: numbers(place, '-'), writer, probable }) });
+      look((times) => times + 1);
+      say('These lines were changed meanwhile.');
+    };
+    return { lines: (lines) => hunks && after(hunks, lines), take, otherwise };
+  }, [key]);
+}
+
+/** A button for each run of lines that came and is there still; one for the rest, which has no lines that could be named. */
+function TakeBack({ hunk, back }: { hunk: Hunk; back: Backs }) {
+  const { runs, gone } = came(hunk), there = runs.filter(back.lines), rest = gone || there.length < runs.length;
+  const only = there.length === 1 && !rest;
+  return (
+    <span class="backs">
+      {there.map((lines) => <button key={lines.first} class="quiet" title="Take back exactly these lines; the plan comes first" onClick={() => back.take(lines)}>Take back {only ? 'these lines' : `${lines.first === lines.last ? 'line' : 'lines'} ${numbers(lines)}`}…</button>)}
+      {back.otherwise && rest && <button class="quiet" title={there.length ? 'Lines that went, or were changed since, go with all that it did to the file' : ''} onClick={() => go({ plan: JSON.stringify(back.otherwise!.wish) })}>{back.otherwise.label}</button>}
+    </span>
+  );
+}
+
+/** The change of one file between two points, or one writer's part in it; `was`: its name at the first; `version`: at the second. */
+export function FileDiff({ path, was, from, to, version, writer, back }: { path: string; was?: string; from: string; to?: string; version?: string | null; writer?: string; back?: Back }) {
   const asked = useAsk('diff', { from, to, paths: was ? [was, path] : [path], ignore_space: here.space === '1', writer });
   const reply = asked.reply;
+  const backs = useBacks(path, version, back);
   if (!reply) return <Wait what="Reading the change…" />;
   if (!reply.ok) return <Refused reply={reply} />;
   const file: Difference | undefined = reply.files.find((one: Difference) => one.path === path) ?? reply.files[0];
@@ -129,7 +173,7 @@ export function FileDiff({ path, was, from, to, version, writer }: { path: strin
         <>
           {file.others?.length ? <p class="note">Also changed by {visible(file.others.join(', '))} meanwhile.</p> : null}
           {file.moved_from && file.hunks?.length ? <p class="note">Moved from {visible(file.moved_from)}</p> : null}
-          {file.hunks?.length ? <Hunks hunks={file.hunks} path={path} version={version} /> : <InPlace file={file} />}
+          {file.hunks?.length ? <Hunks hunks={file.hunks} path={path} back={backs} /> : <InPlace file={file} />}
           <p class="actions">
             {file.patch && <button class="quiet" onClick={() => copy(file.patch!, 'the patch')}>Copy as a patch</button>}
           </p>

@@ -1,6 +1,7 @@
 // The past of a file, or of some lines of it: the versions on the left, what each changed on the right.
 import { useEffect, useState } from 'preact/hooks';
 import { get, right, useAsk } from './api';
+import { named } from './choice';
 import { DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, done } from './parts';
@@ -65,6 +66,9 @@ function useRequests(records: Rec[]): Map<string, string> {
   return found;
 }
 
+/** Whose lines a version has; '' where they are of those who wrote them before, or were there. */
+const whose = (one: Rec) => (one.how || one.evidence === 'captured' || /^git\b/.test(one.hint ?? '') ? '' : named(one.writer));
+
 const ofFile = (reply?: Reply): Rec[] => (reply?.records ?? []).filter((one: Rec) => one.version && !(one as any).abandoned);
 
 export function History() {
@@ -124,7 +128,7 @@ export function History() {
               {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'undo', batch: chosen.version, path }) })}>Take back this change…</button>}
               {right.value === 'write' && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path, at: chosen.version }) })}>Make the file as in this version…</button>}
             </p>
-            {base || index === every.length - 1 || seqOf(chosen.version) ? <FileDiff path={chosen.to ?? chosen.path ?? path} from={base ?? `seq:${chosen.seq - 1}`} to={chosen.version!} version={chosen.version} /> : null}
+            {base || index === every.length - 1 || seqOf(chosen.version) ? <FileDiff path={chosen.to ?? chosen.path ?? path} from={base ?? `seq:${chosen.seq - 1}`} to={chosen.version!} version={chosen.version} back={{ writer: whose(chosen), probable: chosen.evidence === 'during' || undefined }} /> : null}
           </>
         )}
       </div>

@@ -20,9 +20,15 @@ interface Wish { tool: string; conflicts?: string; probable?: boolean; [name: st
 function about(wish: Wish): string {
   const verb = wish.tool === 'redo' ? 'Bring back' : wish.tool === 'restore' ? 'Restore' : wish.tool === 'rollback' ? 'Go back' : 'Take back';
   if (wish.tool === 'restore') return `${verb} ${wish.path} as of ${wish.at}`;
+  if (wish.lines) return `${verb} ${/\D/.test(String(wish.lines)) ? 'lines' : 'line'} ${String(wish.lines).replace('-', '–')} of ${wish.path} by ${wish.writer}`;
   if (wish.tool === 'rollback') return `${verb} to ${wish.to}, keeping what others did`;
   const whose = wish.turn ? `turn ${String(wish.turn).slice(0, 24)} of ${wish.writer}` : wish.burst != null ? `one call (burst ${wish.burst})` : wish.batch != null ? `one call (${wish.batch})` : wish.git ? 'what git did' : wish.writer === '*' ? 'this' : wish.writer ? `what ${wish.writer} did` : 'the last change';
-  return `${verb} ${whose}${wish.path ? ` in ${wish.path}` : ''}${wish.from && wish.writer !== '*' ? ' then' : ''}`;
+  return `${verb} ${whose}${where(wish)}${wish.from && wish.writer !== '*' ? ' then' : ''}`;
+}
+
+function where({ path, paths }: Wish): string {
+  const named = [...(Array.isArray(paths) ? paths : []), ...(path ? [path] : [])];
+  return named.length ? ` in ${named.length > 2 ? many(named.length, 'file') : named.join(' and ')}` : '';
 }
 
 const by = (writer?: Writer, git?: boolean) => (git ? 'git' : writerName(writer));

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { right, useAsk } from './api';
 import { choice, whose } from './choice';
-import { DiffTools, FileDiff } from './diff';
+import { type Back, DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
 import { go, here, past } from './state';
@@ -13,6 +13,11 @@ import { Name, storyName, writerName } from './writers';
 
 const SIGN: Record<string, string> = { added: 'A', removed: 'D', changed: 'M', mode: 'M', moved: 'R' };
 const WORD: Record<string, string> = { added: 'new', removed: 'removed', changed: 'changed', mode: 'permissions changed', moved: 'moved' };
+
+function backOf(story: Story, file: StoryFile): Back {
+  const wish = choice(story, file), verb = wish?.tool === 'redo' ? 'Bring back' : 'Take back';
+  return { writer: whose(story), probable: story.probable, otherwise: wish ? { wish, label: `${verb} all of it in this file…` } : undefined };
+}
 
 function File({ file, story, open }: { file: StoryFile; story: Story; open: boolean }) {
   const fold = useMemo(() => (
@@ -35,7 +40,7 @@ function File({ file, story, open }: { file: StoryFile; story: Story; open: bool
             <button onClick={() => go({ view: 'history', path: file.path, lines: undefined })}>Its history</button>
             {right.value === 'write' && file.before && <button onClick={() => go({ plan: JSON.stringify({ tool: 'restore', path: file.path, at: file.before }) })}>Restore the file as before…</button>}
           </p>
-          <FileDiff path={file.path} was={file.moved_from} from={(!file.moved_from && file.before) || `seq:${story.first - 1}`} to={file.version} version={file.version} writer={whose(story)} />
+          <FileDiff path={file.path} was={file.moved_from} from={(!file.moved_from && file.before) || `seq:${story.first - 1}`} to={file.version} version={file.version} writer={whose(story)} back={backOf(story, file)} />
         </>
       )}
     </li>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { after, came, numbers, since } from '../src/places';
 import { placed } from '../src/ranges';
 import { choice, whose } from '../src/choice';
 import { parse, point, read, withWord, write } from '../src/state';
@@ -73,6 +74,32 @@ test('a story has the lines of its writer, those of git, of an undo and of the f
   assert.equal(whose({ form: 'person', writer: { agent: '', agent_session: 'x', uid: 1000 } } as any), 'user');
   assert.equal(whose({ form: 'saves', writer: { agent: '', uid: null } } as any), 'outside');
   for (const form of ['git', 'undo', 'capture', 'checkpoint']) assert.equal(whose({ form, writer: agent } as any), '');
+});
+
+test('the lines that came with a hunk are named by runs, and those that went are not', () => {
+  const hunk = (lines: string[], more = {}) => ({ old_start: 4, old_lines: 3, new_start: 5, new_lines: 3, lines, ...more });
+  assert.deepEqual(came(hunk([' a', '+b', '+c', ' d', '-e', '+f', ' g'])), { runs: [{ first: 6, last: 7 }, { first: 9, last: 9 }], gone: false });
+  assert.deepEqual(came(hunk([' a', '-b', ' c', '+d'])), { runs: [{ first: 7, last: 7 }], gone: true });
+  assert.deepEqual(came(hunk(['-b'], { new_start: 2, new_lines: 0 })), { runs: [], gone: true });
+  assert.equal(numbers({ first: 6, last: 7 }), '6–7');
+  assert.equal(numbers({ first: 9, last: 9 }), '9');
+});
+
+test('lines are followed to where they are now, unless they were changed', () => {
+  const hunks = [
+    { old_start: 2, old_lines: 0, new_start: 3, new_lines: 2, lines: ['+x', '+y'] },
+    { old_start: 8, old_lines: 2, new_start: 11, new_lines: 1, lines: ['-a', '-b', '+c'] },
+  ];
+  assert.deepEqual(after(hunks, { first: 1, last: 2 }), { first: 1, last: 2 });
+  assert.deepEqual(after(hunks, { first: 3, last: 7 }), { first: 5, last: 9 });
+  assert.deepEqual(after(hunks, { first: 10, last: 10 }), { first: 11, last: 11 });
+  assert.equal(after(hunks, { first: 2, last: 3 }), null);
+  assert.equal(after(hunks, { first: 7, last: 8 }), null);
+  assert.equal(after(hunks, { first: 9, last: 12 }), null);
+  assert.deepEqual(since('a', []), []);
+  assert.deepEqual(since('a', [{ path: 'a', status: 'mode', from: 'v1', to: 'v2' }]), []);
+  assert.equal(since('a', [{ path: 'b', moved_from: 'a', status: 'changed', from: 'v1', to: 'v2', hunks: [] }]), null);
+  assert.equal(since('a', [{ path: 'a', status: 'changed', from: 'v1', to: 'v2', truncated: true }]), null);
 });
 
 test('an undo is told with its calls, if it has any', () => {

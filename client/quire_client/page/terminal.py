@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./][\w./ +=,()\[\]&;'!#%-]*")
+_LINES: Final = re.compile(r"\d+(-\d+)?", re.ASCII)
 _WHOSE: Final = {"writer": "--writer", "agent_session": "--agent-session", "turn": "--turn"}
 _STRETCH: Final = {"since": "--since", "until": "--until"}
 _PAGE: Final = {"limit": "--limit", "cursor": "--cursor"}
@@ -94,7 +95,7 @@ _POSITIONS: Final[Mapping[str, Sequence[str]]] = {
     "diff": ("from", "to", "paths"),
     "blame": ("path", "start_line", "end_line"),
     "why": ("path", "line"),
-    "undo": ("path", "paths"),
+    "undo": ("path", "paths", "lines"),
     "redo": ("path", "paths"),
     "restore": ("path", "at"),
     "rollback": ("to", "paths"),
@@ -128,6 +129,9 @@ def _named(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
             if not paths:
                 return []
             return [f"{paths[0]}@{arguments['at']}"] if "at" in arguments else None
+        case "undo" if "lines" in arguments:
+            is_one = len(paths) == 1 and _LINES.fullmatch(str(arguments["lines"]))
+            return [f"{paths[0]}:{arguments['lines']}"] if is_one else None
         case "rollback" if str(arguments.get("to", "")).startswith("-"):
             return None
         case "rollback":
