@@ -73,7 +73,7 @@ def signs_explained(stories: Sequence[Story], person: bool) -> Iterator[str]:
 
 def _opens(story: Story) -> bool:
     odd = story["form"] == "run" and (story.get("status") != 0 or story.get("by_others"))
-    return bool(story.get("prompt") or story.get("refused") or odd)
+    return bool(story.get("prompt") or story.get("refused") or odd or not story["whole"])
 
 
 def _below(story: Story, view: View) -> Iterator[str]:

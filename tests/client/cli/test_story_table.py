@@ -72,6 +72,12 @@ def test_a_file_alone_stands_in_the_line_of_its_story() -> None:
     assert shown(undo) == ["ada  undo of 4  M a.py  +1"]
 
 
+def test_a_story_that_is_cut_is_marked_though_it_has_one_file() -> None:
+    """It stood in one line as if it were whole."""
+    lines = shown(story("turn", [file("a.py")], writer=ADA, whole=False))
+    assert lines == ["ada  1 file  (began earlier)  +1", "    M a.py  +1"]
+
+
 def test_a_change_of_mode_is_told_without_lines() -> None:
     only = file("run.sh", status="mode", added=0, removed=0)
     assert shown(story("saves", [only])) == ["outside  M run.sh  mode change"]

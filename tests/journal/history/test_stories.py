@@ -7,8 +7,8 @@ from hypothesis import given, strategies as st
 
 from diary import BEGAN_NS, SECOND, Diary
 from quire_journal.history.history import History
-from quire_journal.history.stories.fold import CROWD_PATHS
-from quire_journal.history.stories.story import Key, Story, StoryPage, folders_of, net_of
+from quire_journal.history.stories.fold import CROWD_PATHS, GRACE
+from quire_journal.history.stories.story import WORK, Key, Story, StoryPage, folders_of, net_of
 from quire_journal.model.events import (
     BurstBegun,
     CheckpointNamed,
@@ -703,3 +703,71 @@ def test_pages_with_little_work_tell_every_write_once(diary: Diary, work: int) -
 )
 def test_folders_are_named_by_how_many_files_are_in_them(paths: list[str], told: list[str]) -> None:
     assert folders_of(paths) == told
+
+
+def interrupted(turn: str, between: int) -> Diary:
+    """Hal writes two files, others `between` records, hal a third."""
+    diary = Diary()
+    if turn:
+        diary.turn("hal", turn, "go")
+    hal, ben = diary.writer("hal", "hal-s", turn), diary.turn("ben", "b1", "go")
+    diary.wrote("f1.py", hal)
+    diary.wrote("f2.py", hal)
+    for _ in range(between):
+        diary.wrote("ben.py", ben)
+    diary.wrote("f3.py", hal)
+    return diary
+
+
+@pytest.mark.parametrize("turn", ["", "t1"])
+@pytest.mark.parametrize("limit", [1, 2, 50])
+@pytest.mark.parametrize("between", [GRACE + 50, WORK + GRACE])
+def test_an_agents_story_has_all_its_writes_whatever_the_page_has_room_for(turn: str, limit: int, between: int) -> None:
+    """It was cut where the page had read enough, and told fewer files."""
+    hals = interrupted(turn, between).page(limit).stories[0]
+    assert (hals.key[1], hals.writes, hals.closed) == ("hal", 3, True)
+
+
+def test_the_stories_of_a_path_have_all_writes_there_whatever_the_page_has_room_for() -> None:
+    diary = Diary()
+    hal, ben = diary.writer("hal", "hal-s"), diary.turn("ben", "b1", "go")
+    for path in ("a/1.py", "b/1.py", "a/2.py"):
+        diary.wrote(path, hal)
+    for _ in range(GRACE + 50):
+        diary.wrote("a/ben.py", ben)
+    diary.wrote("a/3.py", hal)
+    with diary.store.reading() as reading:
+        numbers = History(reading).path_numbers("a/", lambda path: path.startswith("a/"), "a/")
+    hals = diary.page(1, fits=lambda path: path.startswith("a/"), numbers=numbers).stories[0]
+    assert (hals.key[1], hals.writes, hals.closed) == ("hal", 3, True)
+
+
+def test_a_story_of_which_the_page_read_all_is_whole() -> None:
+    """An agent that was new on the page was told to have begun earlier."""
+    diary = Diary()
+    ben = diary.turn("ben", "b1", "go")
+    for _ in range(GRACE + 50):
+        diary.wrote("ben.py", ben)
+    diary.wrote("new.py", diary.writer("hal", "hal-s"))
+    hals = diary.page(1).stories[0]
+    assert (hals.key[1], hals.writes, hals.closed) == ("hal", 1, True)
+
+
+def test_a_turn_that_paused_is_whole_only_with_its_first_write() -> None:
+    diary = interrupted("t1", GRACE + 50)
+    for _ in range(2):
+        diary.at_s += 7200
+        diary.wrote("ben.py", diary.writer("ben", "b2"))
+    diary.wrote("f4.py", diary.writer("hal", "hal-s", "t1"))
+    assert [(story.writes, story.closed) for story in diary.page(1).stories] == [(4, True)]
+
+
+def test_a_story_of_more_writes_than_a_page_reads_is_cut_and_not_whole() -> None:
+    diary = Diary()
+    hal = diary.turn("hal", "t1", "go")
+    for _ in range(WORK + 2 * GRACE):
+        diary.wrote("f.py", hal)
+    page = diary.page()
+    assert [(story.writes < WORK + 2 * GRACE, story.closed) for story in page.stories] == [(True, False)]
+    rest = diary.page(upto=page.following, straddlers=page.straddlers).stories
+    assert sum(story.writes for story in (*page.stories, *rest)) == WORK + 2 * GRACE

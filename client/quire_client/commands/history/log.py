@@ -464,7 +464,8 @@ COMMAND = Command(
     about="Lists what happened, of everything or of PATH: a file, also under its earlier names, a folder, or a quoted\n"
     "glob. A turn of an agent is one story, with its prompt, files, lines and definitions; a git operation, what was\n"
     "saved within a short time and a burst of many files are one line each. A time or version that is shown can be\n"
-    "typed as a POINT. --records lists each record in place of that, and so does every option that is about records.",
+    "typed as a POINT. (began earlier) stands at a story of which only the newer part was read.\n"
+    "--records lists each record in place of that, and so does every option that is about records.",
     example="quire log src --agents --since 2d --limit 20",
     run=run,
     options=(

@@ -4,8 +4,9 @@ A story is a turn of an agent session, a command that `quire run` ran outside of
 within a short time, a burst of many files, an undo, a checkpoint, or the first capture. An agent session without turns
 has a story for the work between two pauses, or two git commands of its own that moved HEAD, at most an hour. The place
 of a story is its newest record, of a git command the newest at its end, or its newest write if that was noted later.
-A page reads a bounded number of records; a story cut by its end continues on the next as another story. Blocks with
-only outside writes are not read record by record.
+A page reads a bounded number of records, and then on in those of the agents whose stories it has cut. A story that is
+still cut is not `closed`, and continues on the next page as another story. Blocks with only outside writes are not read
+record by record.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ from quire_journal.model import (
     paths_of,
 )
 from quire_journal.views import OUTSIDE_WRITES, OWN, RUN as OF_RUN, TOOL_WRITES
-from quire_journal.views.indexes import of_kind
+from quire_journal.views.indexes import of_kind, term_index
 
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
 """Pause that ends a story, in ns; runs, and turns with an id, end only at their first record."""
@@ -87,7 +88,9 @@ LATE: Final = 4096
 """Number of records before that of a git command that are searched for its end."""
 
 GRACE: Final = 300
-"""Maximum number of further records that a full page reads to complete its stories."""
+"""Maximum number of further records that a full page reads to complete its stories, and then in those of agents whose
+stories it has cut.
+"""
 
 MOST_NEAR: Final = 64
 """Maximum number of bursts before a write that are searched for an isolated run."""
@@ -105,6 +108,7 @@ _ALL_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS)]
 _JOINT_TERMS: Final = [
     of_kind(kind) for kind in sorted({*_BY_OTHERS, *(e.kind for e in (GitRan, BatchUndone, *_BESIDE[-2:]))})
 ]
+_BY_OTHERS_TERMS: Final = [of_kind(kind) for kind in sorted(_BY_OTHERS)]
 _OTHER_TERMS: Final = [of_kind(kind) for kind in sorted(STORY_KINDS - _BY_OTHERS)]
 
 
@@ -133,7 +137,24 @@ class StoryFold:
             self._look_ahead(query.upto, query.upto)
 
     def run(self) -> int | None:
-        """Fold until the page is full. Return the record reached, None at the end of the log."""
+        """Fold until the page is full, and close its stories that are whole. Return the record reached, None at the end
+        of the log.
+        """
+        reached = self._run()
+        told = self.stories[: self.query.limit]
+        for story in told:
+            story.closed = story.closed or reached is None or self.is_over(story)
+        if reached is None:
+            return None
+        cut = sorted((story for story in told if not story.closed), key=lambda story: story.form == TURN)
+        left, self._narrow = GRACE, True
+        for number, story in enumerate(cut):
+            share = self._left = left // (len(cut) - number)
+            story.closed = self._read_rest(story, reached)
+            left -= share - self._left
+        return reached
+
+    def _run(self) -> int | None:
         query, reached = self.query, None
         floor = max(query.after, self._captured)
         for step, block in self._steps(floor):
@@ -188,14 +209,44 @@ class StoryFold:
             return False
         self._left = min(self._left, GRACE)
         return not (self._volley or self._ran) and all(
-            story.closed or self.is_over(story) for story in self.stories[:limit]
+            story.closed or story.form == TURN or self.is_over(story) for story in self.stories[:limit]
         )
 
     def is_over(self, story: Story) -> bool:
-        pause = PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
-        return self._now_ns < story.began_ns - pause or self._ends(story, self._now_ns)
+        return self._ends(story, self._now_ns)
 
     _now_ns: int = 1 << 63
+
+    # ── the rest of stories that the page has cut ──
+
+    def _read_rest(self, story: Story, reached: int) -> bool:
+        """Return True if no record older than `reached` is of a story. Those of an agent's, or a person's, are read."""
+        if story.form in (RUN, UNDO):
+            number = int(story.key[1])
+            batches = [number] if story.form == UNDO else self.history.burst_batches(number)
+            return all(batch >= reached for batch in batches)
+        floor, longest_ns = self.query.after, 0 if _has_turn(story.key) else LONGEST_NS.get(story.form, 0)
+        if longest_ns:
+            floor = max(floor, self._newest_at(story.ended_ns - longest_ns - 1, reached - 1, reached))
+        theirs = self.history.with_terms([*_terms_of(story.key), *self.query.wanted], floor, reached - 1, True)
+        for seq in (seq for _, seqs in theirs for seq in seqs):
+            if self._left <= 0:
+                return False
+            self._left -= 1
+            record = self.history.record(seq)
+            if record is None or (self.query.numbers is not None and not self._names_a_path(record)):
+                continue
+            if story.form not in (TURN, PERSON):
+                return self._ends(story, record.at_ns) or self._is_parted(story, record)
+            self._only = story
+            self._look_at(seq)
+            self._only = None
+            if story.closed or self._ends(story, record.at_ns):
+                return True
+        return True
+
+    _only: Story | None = None
+    """The story that alone grows now."""
 
     # ── blocks that are not read ──
 
@@ -490,9 +541,11 @@ class StoryFold:
     def _tell_of_agent(self, record: Record, event: Event) -> None:
         number = record.seq if isinstance(event, BurstBegun) else event.burst if isinstance(event, CommandRan) else 0
         if number and (run := self._key_of_run(number)) is not None:
-            self._story(run, record)
+            story = self._story(run, record)
             if isinstance(event, BurstBegun):
                 self._open.pop(run, None)  # no older record belongs to the run
+                if story is not None:
+                    story.closed = True
             return
         key = self._key_of(record.writer)
         if key is None or (key[0] != TURN and not isinstance(event, EditRefused)):
@@ -554,6 +607,8 @@ class StoryFold:
         if key[0] not in self.query.forms:
             return None
         at_ns = ended_ns or record.at_ns
+        if self._only is not None and key != self._only.key:
+            return None
         told = self._told_before.get(key_hash(key)) if self._told_before else None
         if told is not None and record.seq >= told.reached and at_ns >= told.began_ns:
             return None
@@ -561,6 +616,8 @@ class StoryFold:
         if story is not None and (self._ends(story, at_ns) or self._is_parted(story, record)):
             story.closed = True
             story = None
+        if story is None and self._only is not None:
+            return None
         if story is None and self.query.fits is not None and not self._names_a_path(record):
             return None  # not about the wanted paths
         if story is None:
@@ -580,21 +637,21 @@ class StoryFold:
             story.place = seq
             insort(self.stories, story, key=lambda one: -one.place)
 
-    def _newest_at(self, at_ns: int, seq: int) -> int:
-        """Return the newest record up to `seq` that is as old as `at_ns`."""
+    def _newest_at(self, at_ns: int, seq: int, most: int = LATE) -> int:
+        """Return the newest record up to `seq`, of the `most` before it, that is as old as `at_ns`."""
 
         def noted_ns(one: int) -> int:
             record = self.history.record(one)
             return 0 if record is None else record.at_ns
 
-        first = max(seq - LATE, 0)
+        first = max(seq - most, 0)
         return first + bisect_right(range(first + 1, seq + 1), at_ns, key=noted_ns)
 
     def _names_a_path(self, record: Record) -> bool:
         return any(map(self.query.fits, paths_of(record.event()))) if self.query.fits is not None else False
 
     def _ends(self, story: Story, at_ns: int) -> bool:
-        if story.form == RUN or (story.form == TURN and not _is_turnless(story.key)):
+        if story.form == RUN or _has_turn(story.key):
             return False
         if story.ended_ns - at_ns > LONGEST_NS.get(story.form, 1 << 63):
             return True
@@ -647,8 +704,23 @@ class StoryFold:
         return story
 
 
+def _terms_of(key: Key) -> list[term_index.Alternatives]:
+    """Return the index terms of the records that may be of a story with `key`, the rarest first."""
+    form, whose, *more = key
+    if form not in (TURN, PERSON):
+        return [[term_index.OUTSIDE_TERM], _BY_OTHERS_TERMS]
+    agents = [whose] if form == TURN else ["", SETUP]
+    turn: list[term_index.Alternatives] = [[term_index.of_turn(word)] for word in more[1:] if word]
+    session = [[term_index.of_session(word)] for word in more[:1] if word]
+    return [*turn, *session, [*map(term_index.of_agent, agents)], _ALL_TERMS]
+
+
 def _is_turnless(key: Key) -> bool:
     return key[0] == TURN and not key[3]
+
+
+def _has_turn(key: Key) -> bool:
+    return key[0] == TURN and bool(key[3])
 
 
 def _moved_head(event: GitRan) -> bool:

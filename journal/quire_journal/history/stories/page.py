@@ -32,7 +32,6 @@ def story_page(query: StoryQuery, history: History) -> StoryPage:
         other = straddlers.setdefault(one.key, one)
         straddlers[one.key] = Straddler(one.key, min(one.reached, other.reached), min(one.began_ns, other.began_ns))
     for story in told:
-        story.closed = story.closed or reached is None or fold.is_over(story)
         _complete(story, history)
     begun = () if following is None else (one for one in straddlers.values() if one.reached <= following)
     return StoryPage(told, following, tuple(begun))
