@@ -239,3 +239,26 @@ def test_what_is_only_probable_is_marked(quire: Quire) -> None:
     assert "- `$ make`, exit 0, only probably (~)\n" in out
     assert "- saved, only probably (~)\n" in out
     assert "- `clock.py` changed +2 -1, a part only probably (~)\n" in out
+
+
+def test_a_file_of_which_others_replaced_all_lines_is_named_with_them(quire: Quire, site: Path) -> None:
+    """It stood in "What was done" alone, and everything was said to be committed."""
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=site, check=True)
+    who = ["-c", "user.name=u", "-c", "user.email=u@x"]
+    subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "x"], cwd=site, check=True)
+    (site / "gone.py").write_text("theirs")
+    (site / "own.py").write_text("as before")
+    subprocess.run(["git", "add", "own.py"], cwd=site, check=True)
+    subprocess.run(["git", *who, "commit", "-q", "-m", "y"], cwd=site, check=True)
+    files = [{**CLOCK, "path": path} for path in ("clock.py", "gone.py", "own.py")]
+    hers = story(9, files=files, files_count=3)
+
+    def told(asked: dict[str, Any]) -> dict[str, Any]:
+        theirs = [] if asked.get("writer") else [story(12, BOB, files=files[1:2])]
+        return {"ok": True, "stories": [*theirs, hers], "next": None}
+
+    ran = quire("report", "ada", stories=told, diff=DIFF)
+    assert "- `gone.py`: nothing of what is reported is left in it, changed by bob/s2\n" in ran.out
+    assert "### Not committed\n\n- `gone.py`\n" in ran.out
+    assert ran.out.count("own.py") == 1, "she took it back herself"

@@ -70,6 +70,9 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
     around = _pages(client, {"since": start, **({"until": end} if end else {})})
     paths = [file["path"] for file in files]
     names = {name: file["path"] for file in files for name in (file.get("moved_from"), file.get("then")) if name}
+    gone = [path for path in _written(stories) if path not in {*paths, *names}]
+    shared = _shared(around.get("stories") or [], stories, names | {path: path for path in (*paths, *gone)})
+    replaced = [one["path"] for one in shared if one["path"] in gone]
     head = commit_named("HEAD", call.place.root, call.environ)
     private = () if "with-prompts" in call.options else PRIVATE
     return {
@@ -79,8 +82,8 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
         "stories": [{name: value for name, value in story.items() if name not in private} for story in stories[::-1]],
         "files": files,
         "refused": [{**one, "seq": story["seq"]} for story in stories for one in story.get("refused", ())],
-        "shared": _shared(around.get("stories") or [], stories, names | {path: path for path in paths}),
-        "uncommitted": _uncommitted(call, client, whose, paths, head) if head else None,
+        "shared": [{**one, "replaced": True} if one["path"] in replaced else one for one in shared],
+        "uncommitted": _uncommitted(call, client, whose, paths, replaced, head) if head else None,
     }
 
 
@@ -127,6 +130,11 @@ def _paths_of(stories: Sequence[Mapping[str, Any]], files: Sequence[Mapping[str,
     return [*dict.fromkeys(file["path"] for one in listed for file in one)]
 
 
+def _written(stories: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the files of stories that have an author."""
+    return _paths_of([one for one in stories if author_of(one, render.writer(one.get("writer")))], ())
+
+
 def _without(story: dict[str, Any], paths: set[str]) -> dict[str, Any]:
     kept = [file for file in story["files"] if file["path"] not in paths]
     gone = len(story["files"]) - len(kept)
@@ -145,12 +153,19 @@ def _net(file: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _uncommitted(
-    call: Invocation, client: Client, whose: Mapping[str, Any], paths: Sequence[str], head: str
+    call: Invocation,
+    client: Client,
+    whose: Mapping[str, Any],
+    paths: Sequence[str],
+    replaced: Sequence[str],
+    head: str,
 ) -> list[str]:
-    """Return those paths of which the commit `head` lacks reported changes. A stretch reports everybody's."""
-    left = uncommitted(paths, call.place.root, call.environ)
+    """Return those paths of which the commit `head` lacks reported changes, and those `replaced` by others that differ
+    from it. A stretch reports everybody's changes.
+    """
+    left = uncommitted([*paths, *replaced], call.place.root, call.environ)
     named = {name: whose[name] for name in WHOSE if name in whose}
-    if not (left and named):
+    if not (named and {*left} - {*replaced}):
         return left
     asked = {"from": COMMIT + head, "alone": "apart", "probable": True, **named}
     own = whole(client, client.call("diff", asked), asked)
@@ -158,7 +173,7 @@ def _uncommitted(
         return left
     differing = {file["path"] for file in own.get("files") or ()}
     differing |= {*lacking(left, call.place.root, call.environ)}
-    return [path for path in left if path in differing]
+    return [path for path in left if path in differing or path in replaced]
 
 
 def _shared(
@@ -209,9 +224,7 @@ def _markdown(reply: Mapping[str, Any]) -> Iterator[str]:
     most = sorted(files, key=lambda file: -file.get("added", 0) - file.get("removed", 0))
     yield from _section("Files", _some([_file(file) for file in most]))
     troubles = [f"- {_code(one['path'])}: refused, {_word(one['code'].replace('_', ' '))}" for one in reply["refused"]]
-    troubles += [
-        f"- {_code(one['path'])}: also changed by {_word(', '.join(one['writers']))}" for one in reply["shared"]
-    ]
+    troubles += map(_changed, reply["shared"])
     yield from _section("Refused, or changed by others too", _some(troubles))
     if reply["uncommitted"] is not None:
         left = _some([f"- {_code(path)}" for path in reply["uncommitted"]])
@@ -266,6 +279,11 @@ def _file(file: Mapping[str, Any]) -> str:
     then = f", {_code(file['then'])} then" if file.get("then") else ""
     probable = ", a part only probably (~)" if file.get("probable") else ""
     return f"- {_code(file['path'])} {_word(file['status'])}{moved}{then}{_lines(file)}{probable}"
+
+
+def _changed(shared: Mapping[str, Any]) -> str:
+    said = "nothing of what is reported is left in it, changed by" if shared.get("replaced") else "also changed by"
+    return f"- {_code(shared['path'])}: {said} {_word(', '.join(shared['writers']))}"
 
 
 def _lines(file: Mapping[str, Any]) -> str:
