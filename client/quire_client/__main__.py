@@ -259,6 +259,10 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
         return _AT[command]
     if error.opt in _OF_GIT:
         return _OF_GIT[error.opt]
+    if error.opt == "dry-run" and any(option.name == "plan" for option in known):
+        return f"`quire {command} --plan` only tells what would be done."
+    if error.opt in ("path", "paths") and command and "PATH" in (arguments := offered(command).arguments):
+        return f"A path stands without an option here: `quire {command} {arguments}`."
     from quire_journal.model import did_you_mean
 
     given = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"

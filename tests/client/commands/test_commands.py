@@ -129,7 +129,11 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         ),
         (["since", "--stat"], "There is no option --stat here; --state-dir, which begins so, wants DIR."),
         (["diff", "..v2"], "A..B has two dots and a point in front of them: `quire diff v10..v12`, not '..v2'."),
-        (["diff", "v1...v2"], "A..B has two dots and a point in front of them: `quire diff v10..v12`, not 'v1...v2'."),
+        (
+            ["diff", "main...work"],
+            "main...work is in git what work has since both parted: `quire diff $(git merge-base main work)..work` "
+            "shows it, `quire diff main..work` how the two differ.",
+        ),
         (["diff", "v1", "--stat", "--name-only"], "--stat and --name-only do not go together."),
         (
             ["restore", "a.py"],

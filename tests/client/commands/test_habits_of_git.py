@@ -53,6 +53,12 @@ def repository(quire: Quire, site: Path) -> Quire:
         (["diff", "v1", "--since", "v1"], "give one of them"),
         (["report", "v1..v2", "--since", "v1"], "give one of them"),
         (["diff", "--color"], "NO_COLOR=1"),
+        (["undo", "v3", "--dry-run"], "`quire undo --plan` only tells"),
+        (["rollback", "v3", "--dry-run"], "`quire rollback --plan` only tells"),
+        (
+            ["undo", "--path", "a.py"],
+            "A path stands without an option here: `quire undo [VERSION ...] [PATH[:LINES] ...]`",
+        ),
         (["diff", "--shortstat"], "--stat"),
     ],
 )

@@ -81,7 +81,13 @@ def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
         return {}, words
     call.require_no_lines(words[0])
     start, dots, end = words.pop(0).partition("..")
-    if dots and (not start or end.startswith(".")):
+    if start and end.startswith("."):
+        other = end.lstrip(".") or "HEAD"
+        raise Usage(
+            f"{start}...{other} is in git what {other} has since both parted: `quire diff $(git merge-base {start} "
+            f"{other})..{other}` shows it, `quire diff {start}..{other}` how the two differ."
+        )
+    if dots and not start:
         raise Usage(
             f"A..B has two dots and a point in front of them: `quire diff v10..v12`, not {call.arguments[0]!r}."
         )
