@@ -32,7 +32,7 @@ def _list(reply: Mapping[str, Any]) -> list[str]:
     idle: dict[str, list[str]] = {}  # reason for doing nothing → files
     for file in files:
         if _is_idle(file):
-            idle.setdefault(_why(file), []).append(render.one_line(file.get("path", "")))
+            idle.setdefault(_why(file), []).append(render.path(file.get("path", "")))
     for file in files:
         if not _is_idle(file) or len(idle[_why(file)]) <= FEW:
             lines += _file(file)
@@ -42,7 +42,7 @@ def _list(reply: Mapping[str, Any]) -> list[str]:
             lines.append(f"          {', '.join(paths[:FEW])} and {len(paths) - FEW} more; --json lists them")
     for entry in reply.get("left_out") or ():
         if isinstance(entry, Mapping):
-            version, path = (render.one_line(entry.get(key, "")) for key in ("version", "path"))
+            version, path = render.one_line(entry.get("version", "")), render.path(entry.get("path", ""))
             probable = f"~{render.writer(entry.get('writer'))}; --probable takes it, too"
             why = "Quire's own, by `quire setup`" if entry.get("why") == "setup" else probable
             lines.append(f"  left    {path} {version}: {why}")
@@ -64,11 +64,11 @@ def _why(file: Mapping[str, Any]) -> str:
 
 
 def _file(file: Mapping[str, Any]) -> Iterator[str]:
-    target = f" -> {render.one_line(file['to'])}" if file.get("to") else ""
+    target = f" -> {render.path(file['to'])}" if file.get("to") else ""
     counts = f"  {line_counts(file)}" if line_counts(file) else ""
-    yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}{counts}"
+    yield f"  {render.one_line(file.get('action', 'write')):8}{render.path(file.get('path', ''))}{target}{counts}"
     if file.get("was"):
-        yield f"          was {render.one_line(file['was'])} then"
+        yield f"          was {render.path(file['was'])} then"
     if file.get("skipped") or _is_idle(file):
         yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]

@@ -81,6 +81,16 @@ def one_line(text: object, limit: int = 200) -> str:
     return folded if len(folded) <= limit else folded[: limit - 1] + "…"
 
 
+def path(name: object) -> str:
+    """Return a path as it is, quoted as by git if a terminal cannot show it."""
+    whole = str(name)
+    if clean(whole) == whole and "\n" not in whole and not whole.startswith('"'):
+        return whole
+    from quire_journal.export import quoted
+
+    return quoted(whole).decode()
+
+
 def said(sentence: object) -> str:
     """Return a reply's sentence without control characters, its times converted to local time."""
     return re.sub(_AT, lambda found: f"{found[1]} {moment(found[2])}", clean_text(sentence))

@@ -39,6 +39,13 @@ def test_undo_passes_the_choice_on_and_tells_what_stays(quire: Quire) -> None:
     )
 
 
+def test_a_path_that_no_terminal_shows_is_quoted_in_a_plan(quire: Quire) -> None:
+    """A line break in it was printed as a blank."""
+    files = [{"path": "a\nb  c.py", "action": "write"}, {"path": "d  e.py", "action": "none"}]
+    ran = quire("rollback", "v1", "--plan", rollback={"ok": True, "message": "Plan.", "files": files})
+    assert ran.out.splitlines()[1:3] == ['  write   "a\\nb  c.py"', "  none    d  e.py"]
+
+
 def test_a_refusal_lists_each_file_with_the_changes_of_others_in_the_way(quire: Quire) -> None:
     conflict = {"writer": WRITER, "version": "v9", "lines": [{"start": 3, "end": 3}], "why": "lines"}
     files = [{"path": "a.py", "action": "none", "kept": [{"writer": WRITER}], "conflicts": [conflict], "skipped": None}]

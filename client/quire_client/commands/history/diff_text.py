@@ -173,12 +173,7 @@ def names_with_status(reply: Mapping[str, Any], colours: render.Palette) -> Iter
 
 
 def _exact(file: Mapping[str, Any]) -> str:
-    path = str(file.get("path", "?"))
-    if render.clean(path) == path and not path.startswith('"'):
-        return path
-    from quire_journal.export import quoted
-
-    return quoted(path).decode()
+    return render.path(file.get("path", "?"))
 
 
 # ── words ────────────────────────────────────────────────────────────────────
