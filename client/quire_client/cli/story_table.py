@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,9 @@ HOUR_S: Final = 3600
 
 SAVED: Final = "saved"
 MANY: Final = "many files by other programs"
+ROOT: Final = "./"
+"""The folder of files that are in none."""
+
 NO_PROMPT: Final = "without a prompt"
 
 _SIGNS: Final = {"added": "A", "removed": "D", "changed": "M", "moved": "R", "mode": "M"}
@@ -84,16 +88,17 @@ def _below(story: Story, view: View) -> Iterator[str]:
     yield from (_file(file, view, widest) for file in files)
     more = story["files_count"] - len(files)
     if more and files:
-        where = f", in {_folders(story)}" if story.get("folders") else ""
+        where = f", {_folders(story)}" if story.get("folders") else ""
         yield view.colours.paint(f"… and {render.counted(more, 'file')} more{where}", "dim")
-    for refused in story.get("refused", ()):
-        yield view.colours.paint(
-            f"! refused: {render.one_line(refused['path'], 80)} ({render.one_line(refused['code']).replace('_', ' ')})",
-            "red",
-        )
+    for said, times in Counter(map(_refused, story.get("refused", ()))).items():
+        yield view.colours.paint(f"! refused: {said}" + (f" ×{times}" if times > 1 else ""), "red")
     unsaid = story.get("refused_count", 0) - len(story.get("refused", ()))
     if unsaid > 0:
         yield view.colours.paint(f"! and {unsaid} more refused", "red")
+
+
+def _refused(refused: Mapping[str, Any]) -> str:
+    return f"{render.one_line(refused['path'], 80)} ({render.one_line(refused['code']).replace('_', ' ')})"
 
 
 # ── the parts of a line ──────────────────────────────────────────────────────
@@ -190,7 +195,7 @@ def story_title(story: Story) -> str:
 def story_facts(story: Story) -> Iterator[str]:
     """Yield the facts of a story (turn, git operation, saves or burst): number of files, folders, failures."""
     count = story["files_count"]
-    where = f" in {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
+    where = f" {_folders(story)}" if story.get("folders") and story["form"] != "turn" else ""
     if count or story["form"] in ("capture", "crowd"):
         yield f"{render.counted(count, 'write' if story.get('unread') else 'file')}{where}"
     elif story["form"] in ("turn", "run", "saves", "person", "undo") and not story.get("by_git"):
@@ -279,7 +284,11 @@ def _signed(added: int, removed: int, view: View) -> str:
 
 
 def _folders(story: Story) -> str:
-    return render.one_line(", ".join(story.get("folders", ())), 60)
+    folders = [*story.get("folders", ())]
+    inside = (
+        [f"in {render.one_line(', '.join(below), 60)}"] if (below := [one for one in folders if one != ROOT]) else []
+    )
+    return " and ".join([*inside, *(["at the top"] if ROOT in folders else [])])
 
 
 def _token(story: Story) -> str:

@@ -72,6 +72,23 @@ def test_a_file_alone_stands_in_the_line_of_its_story() -> None:
     assert shown(undo) == ["ada  undo of 4  M a.py  +1"]
 
 
+def test_files_outside_of_folders_are_at_the_top() -> None:
+    """It said `4 files in src/, ./`."""
+    git = story("git", [], files_count=4, folders=["src/", "./", "docs/"], commands=["checkout -q main"])
+    assert shown(git) == ["git  git checkout -q main  4 files in src/, docs/ and at the top"]
+
+
+def test_equal_refusals_are_one_line() -> None:
+    """The same line stood there five times."""
+    again, once = {"path": "a.py", "code": "stale_base"}, {"path": "b.py", "code": "not_found"}
+    lines = shown(story("turn", [], writer=ADA, prompt="go", refused=[again, once, again], refused_count=9))
+    assert lines[1:] == [
+        "    ! refused: a.py (stale base) ×2",
+        "    ! refused: b.py (not found)",
+        "    ! and 6 more refused",
+    ]
+
+
 def test_a_story_that_is_cut_is_marked_though_it_has_one_file() -> None:
     """It stood in one line as if it were whole."""
     lines = shown(story("turn", [file("a.py")], writer=ADA, whole=False))
