@@ -231,6 +231,9 @@ class SeesAll:
     def stop(self) -> None:
         """There is nothing to give back."""
 
+    def watch_index(self, folder: str) -> None:
+        """No program of git runs."""
+
     def has_news(self) -> bool:
         return False
 

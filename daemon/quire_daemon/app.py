@@ -62,7 +62,7 @@ from quire_daemon.workspace import Workspace, syscalls
 from quire_journal import VERSION
 from quire_journal.model import SCANNED, JournalDamaged, WorkspaceOpened
 from quire_journal.storage import StoreFailure
-from quire_journal.workspaces import trace_folder, trace_socket
+from quire_journal.workspaces import git_folder, trace_folder, trace_socket
 
 HURRIED_S = 0.5  # seconds after a request about a file in which background work takes small slices
 SWEEP_S = 0.2  # seconds between two checks of displaced files; a lease break triggers one at once
@@ -234,6 +234,7 @@ class App:
         self._hear_git()
         self.reserve.take()
         self.watcher.start()
+        self._watch_git()
         for jobs in (self.crawls, self.jobs):
             jobs.begin()
         self._spool_switch.follow()
@@ -241,6 +242,10 @@ class App:
         self.heads.open()
         self.family.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
+
+    def _watch_git(self) -> None:
+        git = git_folder(os.fspath(self.root)) or os.path.join(self.root, ".git")
+        self.watcher.watch_index(os.path.relpath(os.path.realpath(git), os.path.realpath(self.root)))
 
     def _hear_git(self) -> None:
         try:

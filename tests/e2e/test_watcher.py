@@ -300,6 +300,35 @@ def test_a_checkout_of_another_branch_is_covered(tmp_path: Path, watch: Start) -
     assert not any(path.startswith(".git") for path in batch.dirty | batch.folders)
 
 
+@pytest.mark.parametrize("comes", ["before the watcher", "after it"])
+def test_what_changes_only_while_the_index_is_locked_is_told_apart(tmp_path: Path, watch: Start, comes: str) -> None:
+    git = tmp_path / ".git"
+    if comes == "before the watcher":
+        git.mkdir()
+    watched = watch()
+    watched.watcher.watch_index(".git")
+    git.mkdir(exist_ok=True)
+    watched.catch_up()
+
+    def save(*names: str) -> None:
+        for name in names:
+            (tmp_path / name).write_text("x")
+
+    save("before", "around")
+    (git / "index.lock").touch()
+    save("during", "around", "during and after")
+    (git / "index.lock").rename(git / "index")
+    save("between", "during and after")
+    (git / "index.lock").touch()
+    save("during a second", "during")
+    (git / "index.lock").unlink()
+    save("after")
+    batch = watched.catch_up()
+    assert batch.locked == {"during", "during a second"}
+    assert batch.locked < batch.dirty
+    assert watched.health().full
+
+
 # ── ignored folders ──────────────────────────────────────────────────────────
 
 

@@ -35,6 +35,7 @@ class Watch:
         batch = self.watcher.drain()
         self.told.dirty |= batch.dirty
         self.told.touched |= batch.touched
+        self.told.locked |= batch.locked
         self.told.folders |= batch.folders
         self.told.overflowed |= batch.overflowed
         self.told.moved += batch.moved

@@ -57,6 +57,9 @@ _COMING: Final = Mask(
     | InotifyConstants.IN_ONLYDIR
 )
 
+_PASSING: Final = Mask(_COMING | InotifyConstants.IN_DELETE)
+"""For a folder in which files come and go that say what a program does."""
+
 Event = InotifyEvent
 """Event of a name in a watched folder, or without a name, of the folder."""
 
@@ -195,7 +198,7 @@ class Tree:
         self._lock = threading.RLock()  # over the maps; taken before the lock inside `_inotify`
         self._paths: dict[WatchDescriptor, str] = {}
         self._wds: dict[str, WatchDescriptor] = {}
-        self._single: set[str] = set()  # watched without their subfolders
+        self._single: dict[str, Mask] = {}  # folder that is watched without its subfolders → events
         self._failed: dict[str, str] = {}  # folder → why it is not watched
         self._renames: dict[int, str] = {}  # the kernel's cookie → the old name
 
@@ -231,9 +234,9 @@ class Tree:
             if not self._is_elsewhere(folder) and self._watch(folder):
                 pending.extend(self._folders_in(folder))
 
-    def add_single(self, folder: str) -> None:
-        """Watch files that come into `folder`, even if ignored, but not below it."""
-        self._single.add(folder)
+    def add_single(self, folder: str, gone: bool = False) -> None:
+        """Watch files that come into `folder`, even if ignored, but not below it. `gone`: also those that go."""
+        self._single[folder] = _PASSING if gone else _COMING
         self._watch(folder)
 
     def remove(self, folder: str) -> None:
@@ -260,7 +263,7 @@ class Tree:
     def coverage(self) -> tuple[int, dict[str, str]]:
         """Return the number of watched folders, and the unwatched ones with reasons."""
         with self._lock:
-            return len(self._wds) - len(self._single & self._wds.keys()), dict(self._failed)
+            return len(self._wds) - len(self._single.keys() & self._wds.keys()), dict(self._failed)
 
     def unwatched_among(self, folders: Iterable[str]) -> list[str]:
         with self._lock:
@@ -283,7 +286,7 @@ class Tree:
     def _watch(self, folder: str) -> bool:
         with self._lock:
             try:
-                mask = _COMING if folder in self._single else _MASK
+                mask = self._single.get(folder, _MASK)
                 wd = self._inotify.add_callback(self._absolute(folder), mask, self, CallbackId(id(self)))
             except OSError as error:
                 self._failed.pop(folder, None)

@@ -22,7 +22,7 @@ from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.ignored_files import IgnoredFiles
 from quire_daemon.watch.prefetch import ReadAhead
 from quire_daemon.workspace import FileVanished, Image, Look, NotRegular, Signature, TooLarge, Workspace
-from quire_journal.history import LOCK_TAKEN
+from quire_journal.history import LOCK_HELD, LOCK_TAKEN
 from quire_journal.model import (
     CAPTURED,
     FOLDER,
@@ -75,6 +75,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     sighting: Sighting
     named_ns: int = 0  # time of the event that named the path; 0: unknown
     looked_s: float = 0.0  # monotonic time before the look
+    locked: bool = False  # every event of the change came while git's index was locked
 
 
 Hint = Callable[[str, int, bool], str]
@@ -244,6 +245,8 @@ class Observer:
         if not at_ns or event.evidence == CAPTURED:
             return event
         hint = self.hint(observation.path, at_ns, signature is not None)
+        if observation.locked and hint in ("", LOCK_TAKEN):
+            hint = LOCK_HELD  # known by the order of events, which is finer than the times
         if hint == LOCK_TAKEN and not self._was_there(event):
             # a save just before `git add` or `git commit`: while HEAD stays, git only restores earlier bytes
             return event

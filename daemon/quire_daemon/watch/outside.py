@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
+import msgspec
+
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.core import Renames, SeenStat, with_moves
 from quire_daemon.watch.crawl import crawl
@@ -65,6 +67,7 @@ class Outside:
         self._unseen: dict[str, str] = {}  # path whose look failed and is repeated → why
         self._stopped = False
         self._ignored: set[str] = set()  # known files to be recorded as unwatched
+        self._locked: set[str] = set()  # paths to look at of which every event came while git's index was locked
         self._moves = Renames()  # renames of which an end has not been looked at
         self._standing: set[str] = set()  # files with a later look, once they have existed for `STANDS_S`
         self._crawling: set[object] = set()  # running crawls of folders
@@ -226,6 +229,8 @@ class Outside:
             else:
                 self._looked(path, False)
             return []
+        if path in self._locked:
+            observation = msgspec.structs.replace(observation, locked=True)
         if now < since + STANDS_S and evidence == WATCHED and self._is_put_aside(observation):
             self._let_stand(path, evidence, since)
             return []
@@ -292,6 +297,7 @@ class Outside:
     def _looked(self, path: str, changed: bool) -> None:
         self._named.looked(path)
         self._standing.discard(path)
+        self._locked.discard(path)
         self._ignored.discard(path)
         self._unseen.pop(path, None)
         self.scanner.looked(path, changed)
@@ -339,6 +345,10 @@ class Outside:
                 rules = True
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._observer.stands(path):
+                if path in batch.locked and (path in self._locked or path not in self._named):
+                    self._locked.add(path)
+                else:
+                    self._locked.discard(path)
                 self.name(path, WATCHED, now)
         self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:

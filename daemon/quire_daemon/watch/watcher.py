@@ -51,6 +51,8 @@ class Watcher:
         self._overflows = 0
         self._root_gone = False
         self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → ending of names, callback
+        self._git = ""  # git's folder; "" if none is watched
+        self._is_locked = False  # git's index, as far as events were read
         self._own: list[tuple[str, Signature]] | None = None  # exchanges recorded in this `quiet`; None outside
         self._inotify: Inotify | None = None
         self._tree: Tree | None = None
@@ -94,6 +96,14 @@ class Watcher:
         self._bells[folder] = (ending, ring)
         if self._tree is not None:
             self._tree.add_single(folder)
+
+    def watch_index(self, folder: str) -> None:
+        """Tell in each batch which files changed while git's index was locked: events have an order, and a lock is
+        brief. `folder`: git's, relative to the root.
+        """
+        self._git = folder
+        if self._tree is not None:
+            self._tree.add_single(folder, gone=True)
 
     # ── what the loop does itself ──
 
@@ -156,6 +166,7 @@ class Watcher:
         tree, inotify = self._tree, self._inotify
         watched, unwatched = tree.coverage() if tree is not None else (0, {})
         blind_cookies = unwatched.pop(COOKIES, "")
+        unwatched.pop(self._git, "")  # no file of the tree is in it
         alive = inotify is not None and inotify.is_alive()
         with self._lock:
             reasons = set(self._faults)
@@ -246,6 +257,8 @@ class Watcher:
         if folder == COOKIES:
             if self._cookies.take(os.fsdecode(event.name)):
                 self._wake()
+        elif folder == self._git != "":
+            self._take_lock(event)
         elif folder in self._bells:
             ending, ring = self._bells[folder]
             if event.name.endswith(os.fsencode(ending)) and (event.is_moved_to or event.is_create):
@@ -261,6 +274,13 @@ class Watcher:
             else:
                 self._take_file(path, event)
 
+    def _take_lock(self, event: Event) -> None:
+        """Follow git's lock, which becomes the index, or is removed."""
+        if event.name == b"index.lock":
+            self._is_locked = not event.is_delete
+        elif event.name == b"index":
+            self._is_locked = False
+
     def _take_file(self, path: str, event: Event) -> None:
         if self._ignored(path, False):
             return
@@ -269,6 +289,8 @@ class Watcher:
 
     def _take_folder(self, path: str, event: Event) -> None:
         tree = self._tree
+        if tree is not None and path == self._git and (event.is_create or event.is_moved_to):
+            tree.add_single(path, gone=True)
         if tree is None or self._ignored(path, True):
             return
         hint = tree.pair(event, path)
@@ -295,6 +317,7 @@ class Watcher:
     def _on_overflow(self) -> None:
         with self._lock:
             self._overflows += 1
+            self._is_locked = False
         waiting = self._cookies.expected()
         self._note(overflowed=True)
         for token in waiting:  # their events may be among those dropped
@@ -313,6 +336,10 @@ class Watcher:
         with self._lock:
             batch = self._batch
             idle = not batch
+            if self._is_locked:
+                batch.locked.update(path for path in dirty if path not in batch.dirty)
+            else:
+                batch.locked.difference_update(dirty)
             batch.dirty.update(dirty)
             if touched:
                 batch.touched.update(dirty)
@@ -325,6 +352,7 @@ class Watcher:
             if len(batch.dirty) + len(batch.folders) > _MOST_PATHS:
                 batch.dirty.clear()
                 batch.touched.clear()
+                batch.locked.clear()
                 batch.folders.clear()
                 batch.unseen.clear()
                 batch.moved.clear()

@@ -14,7 +14,8 @@ from outside_turns import Turns
 
 from quire_daemon.watch.hints import FEW, Batch
 from quire_daemon.watch.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
-from quire_journal.history.authorship import LOCK_TAKEN
+from quire_daemon.workspace.types import FileBusy
+from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.model.ids import disk_path
 from quire_journal.model.records import JournalDamaged
@@ -530,6 +531,29 @@ def test_the_attribution_learns_all_changes_before_the_first_is_noted(turns: Tur
 
 
 # ── git, seen in the middle ──
+
+
+@pytest.mark.parametrize(
+    ("locked", "again", "told"),
+    [({"a"}, {"a"}, LOCK_HELD), ({"a"}, set(), ""), (set(), {"a"}, "")],
+    ids=["all of it", "and after it", "and before it"],
+)
+@pytest.mark.parametrize("hint", ["", LOCK_TAKEN])
+def test_what_changed_only_while_the_index_was_locked_is_gits_however_late_it_is_looked_at(
+    turns: Turns, locked: set[str], again: set[str], told: str, hint: str
+) -> None:
+    """`git stash apply` writes the index once more at its end, and what it had written before was a person's."""
+    turns.opened()
+    turns.observer.hint = lambda path, at_ns, exact: hint
+    turns.write("a", "one\n")
+    turns.observer.refuses["a"] = FileBusy("a")  # at the first look it is open
+    for found in (locked, again):
+        turns.watcher.batches.append(Batch(dirty={"a"}, touched={"a"}, locked=found))
+        turns.turn()
+    turns.observer.refuses.clear()
+    turns.turns(BRIEF_S)
+    (written,) = [event for event in turns.events() if isinstance(event, OutsideWritten)]
+    assert written.hint == told
 
 
 @pytest.mark.parametrize("later", ["git: merge side: Fast-forward (HEAD main 1 -> main 2)", LOCK_TAKEN])
