@@ -92,7 +92,8 @@ class GitMoves:
         ran = self._commands[at].ran if at < len(self._commands) else None
         if ran is None or ran.evidence != "head":
             return ""
-        is_just_now = ran.ended_ns - JUST_BEFORE_NS <= version.at_ns <= ran.ended_ns + JUST_AFTER_NS
+        since_ns = max(ran.ended_ns - JUST_BEFORE_NS, ran.started_ns)
+        is_just_now = since_ns <= version.at_ns <= ran.ended_ns + JUST_AFTER_NS
         return f"git: {ran.command}" if is_just_now else ""
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
@@ -190,7 +191,10 @@ class GitMoves:
             named = [
                 one
                 for one in near
-                if away_ns(one) < NEAR_NS and not keeps_tree(one.ran) and (hint == "git" or one.seq > version.seq)
+                if away_ns(one) < NEAR_NS
+                and not keeps_tree(one.ran)
+                and (hint == "git" or one.seq > version.seq)
+                and one.ran.started_ns <= version.at_ns
             ]
         if not named and hint in NAMELESS:
             hint = self._hint_beside(version)

@@ -322,6 +322,33 @@ def test_a_write_before_the_lock_of_the_last_of_two_commands_that_were_seen_at_o
     assert len(scene.ran()) == 2
 
 
+@pytest.mark.parametrize(("command", "began"), [("checkout: moving from f to main", -40), ("merge g: Merge", -900)])
+def test_a_command_is_recorded_with_the_time_before_which_it_wrote_nothing(
+    tmp_path: Path, command: str, began: int
+) -> None:
+    """That of its only lock, else of the move of HEAD before."""
+    scene = Scene(tmp_path)
+    scene.repository.moves("f", B, "commit: two")
+    scene.clock.ns += 860 * MS
+    assert scene.hint() == ""
+    scene.clock.ns += 40 * MS
+    scene.repository.unlocks(after_ns=40 * MS)
+    scene.repository.moves("main", A, command)
+    assert command in scene.hint(ago_s=0.01)
+    assert (command in scene.hint(ago_s=0.1)) == (began == -900)
+    scene.git.tidy()
+    (ran,) = scene.ran()
+    assert ran.started_ns - ran.ended_ns == began * MS
+
+
+def test_a_command_long_after_the_last_move_of_head_has_no_known_beginning(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.moves("main", B, "merge g: Merge made")
+    assert "merge g" in scene.hint()
+    scene.git.tidy()
+    assert [ran.started_ns for ran in scene.ran()] == [0]
+
+
 def test_a_removal_between_two_commands_that_were_seen_apart_is_the_seconds(tmp_path: Path) -> None:
     """It may have been noticed late, but not as late as after the second command had run."""
     scene = Scene(tmp_path)

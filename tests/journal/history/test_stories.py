@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -377,6 +379,21 @@ def test_a_write_while_git_works_is_not_of_a_command_long_after_it() -> None:
     at = BEGAN_NS + int(diary.at_s * SECOND)
     diary.note(GitRan("reset: moving to HEAD~1", ended_ns=at, evidence="head"))
     assert [story.commands for story in diary.stories()] == [["reset: moving to HEAD~1"], []]
+
+
+@pytest.mark.parametrize("fits", [None, "b.py".__eq__])
+def test_a_write_while_git_works_is_not_of_a_command_that_began_after_it(fits: Callable[[str], bool] | None) -> None:
+    """A `git mv` a second before a checkout was told as the checkout's, and its undo brought the old name back."""
+    diary = Diary()
+    diary.outside("b.py", hint="git: index.lock was held")
+    diary.outside("a.py", hint="git: index.lock was held", after_s=1)
+    checkout = "checkout: moving from f to main"
+    diary.outside("b.py", hint=f"git: {checkout} (HEAD f 2222222 -> main 1111111)", after_s=0.01)
+    at = BEGAN_NS + int(diary.at_s * SECOND)
+    heads = {"head_before": "f 2222222", "head_after": "main 1111111"}
+    diary.note(GitRan(checkout, started_ns=at - SECOND // 50, ended_ns=at, evidence="head", **heads))
+    told = [(story.commands, story.writes) for story in diary.page(fits=fits).stories]
+    assert told == [([checkout], 2 if fits is None else 1), ([], 1)]
 
 
 @pytest.mark.parametrize("after_s", [0.01, 0.03, 0.08])

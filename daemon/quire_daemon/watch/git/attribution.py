@@ -57,7 +57,8 @@ class GitWriter:
         for move in self._head.finished(self._clock.now_ns()):
             said, at_ns = move.after.action, move.after.at_ns
             ran = GitRan(said, evidence="head", ended_ns=at_ns, head_before=str(move.before))
-            self._recorder.note(_with_head(ran, move.after), OUTSIDE)
+            ran = msgspec.structs.replace(_with_head(ran, move.after), started_ns=move.began_ns)
+            self._recorder.note(ran, OUTSIDE)
 
     def awaits_name(self) -> bool:
         """True if `tidy` may soon record the command of a write that has only the label of the lock."""

@@ -19,7 +19,9 @@ from quire_journal.history import LOCK_HELD, LOCK_TAKEN, STEPS, first_word
 from quire_journal.model import plain
 from quire_journal.workspaces import common_folder, file_tail, git_folder
 
-BEFORE_NS: Final = 1_000_000_000
+SECOND: Final = 1_000_000_000
+
+BEFORE_NS: Final = SECOND
 """Nanoseconds before a move of HEAD in which its command may have written."""
 
 CLOCKS_NS: Final = 10_000_000
@@ -88,6 +90,7 @@ class Head(msgspec.Struct, frozen=True):
 class HeadMove(msgspec.Struct, frozen=True):
     before: Head
     after: Head
+    began_ns: int = 0  # earliest time at which the command may have written; 0 if unknown
 
     @property
     def hint(self) -> str:
@@ -103,6 +106,11 @@ class HeadMove(msgspec.Struct, frozen=True):
     def writes_index(self) -> bool:
         """True if the move's command surely wrote the index; a reset may be `--soft`."""
         return self.changes_trees and self.command != "reset"
+
+    @property
+    def has_one_lock(self) -> bool:
+        """True if the command writes the tree only under the lock from which the index came just before HEAD moved."""
+        return self.command in ("checkout", "reset") or self.after.action.endswith(": Fast-forward")
 
     @property
     def changes_trees(self) -> bool:
@@ -148,7 +156,9 @@ class GitHead:
         """Return a label of git's activity at a write, up to `slack_ns` before `at_ns`; "" without any."""
         self._look()
         found = [
-            move for move in self._moves if _within(at_ns, move.after.at_ns - BEFORE_NS, move.after.at_ns, slack_ns)
+            move
+            for move in self._moves
+            if _within(at_ns, max(move.after.at_ns - BEFORE_NS, move.began_ns), move.after.at_ns, slack_ns)
         ]
         if found:
             self._due = True
@@ -226,9 +236,13 @@ class GitHead:
         begun_ns, ended_ns, moved_ns = self._held[0] - CLOCKS_NS, self._held[1], ways[-1].after.at_ns
         if ways[-1].stays and begun_ns < moved_ns and ended_ns <= moved_ns + CLOCKS_NS:
             self._held = (0, 0)  # the lock was that of this command
+        born_ns = self._born_ns(os.path.join(folder, "index"))
+        ways = [_since(way, before if at == 0 else ways[at - 1].after) for at, way in enumerate(ways)]
+        if ways[-1].has_one_lock and ways[-1].began_ns < born_ns <= moved_ns:
+            ways[-1] = msgspec.structs.replace(ways[-1], began_ns=born_ns)
         ways = ways[1:] if self._commits(ways[0]) else ways
         if ways and ways[-1].writes_index:
-            ways = _before_lock(ways, self._born_ns(os.path.join(folder, "index")))
+            ways = _before_lock(ways, born_ns)
         self._take([self._named(way) for way in ways if _CHANGES_TREES.match(way.after.action)])
 
     def _commits(self, move: HeadMove) -> bool:
@@ -238,7 +252,7 @@ class GitHead:
             return False
         if move.after.commit == move.before.commit or "(abort)" in move.after.action:
             return False
-        whole = HeadMove(seen.before, msgspec.structs.replace(seen.after, commit=move.after.commit))
+        whole = msgspec.structs.replace(seen, after=msgspec.structs.replace(seen.after, commit=move.after.commit))
         self._moves = [whole if one is seen else one for one in self._moves]
         self._untold = [whole if one is seen else one for one in self._untold]
         return True
@@ -255,8 +269,8 @@ class GitHead:
     def _named(self, move: HeadMove) -> HeadMove:
         if move.after.action != _RESET or not 0 <= move.after.at_ns - self._stashed_ns <= STASHED_NS:
             return move
-        self._stashed_ns = 0
-        return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"))
+        began_ns, self._stashed_ns = min(move.began_ns, self._stashed_ns), 0  # untracked files go before the lock
+        return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"), began_ns)
 
     def _look_at_stash(self, folder: str, moved_ns: int) -> None:
         """Detect an added or dropped stash entry: `git stash pop` moves no HEAD, and drops the entry last."""
@@ -277,7 +291,7 @@ class GitHead:
         saved_ns = self._plain_ns if entry != self._entry and _has_untracked(common, entry) else 0
         if max(indexed_ns, saved_ns) >= popped_ns - BEFORE_NS:  # not a mere `git stash drop`
             after = msgspec.structs.replace(self.now, action="stash pop", at_ns=popped_ns)
-            self._take([HeadMove(self.now, after)])
+            self._take([_since(HeadMove(self.now, after), self.now)])
 
     def _look_at_uncommitted(self, folder: str, stamps: dict[str, tuple[int, int, int]]) -> None:
         known, self._before_commit = self._before_commit, stamps
@@ -297,7 +311,8 @@ class GitHead:
             if written_ns and not is_committed:
                 self._merged = ("" if name == _REVERTED else commit), written_ns
                 action = f"{command} {commit[:7]}"
-                move = HeadMove(self.now, msgspec.structs.replace(self.now, action=action, at_ns=written_ns))
+                after = msgspec.structs.replace(self.now, action=action, at_ns=written_ns)
+                move = _since(HeadMove(self.now, after), self.now)
                 self._uncommitted = None if name == _SQUASHED else move
                 self._take([move])
 
@@ -330,17 +345,24 @@ def _label(moves: Sequence[HeadMove]) -> str:
     return last.hint if {move.command for move in moves[: at + 1]} == {last.command} else "git"
 
 
+def _since(move: HeadMove, last: Head) -> HeadMove:
+    """Return a move that began after the `last` move of HEAD, if that was not long before."""
+    last_ns = last.at_ns if last.timed else last.at_ns // SECOND * SECOND
+    is_near = 0 < last_ns <= move.after.at_ns <= last_ns + EXPECTED_NS
+    return msgspec.structs.replace(move, began_ns=last_ns) if is_near else move
+
+
 def _before_lock(moves: Sequence[HeadMove], born_ns: int) -> list[HeadMove]:
     """Return moves read at once with the time by which all but the last had ended: that of the last one's lock."""
     *passed, last = moves
     if not 0 < born_ns <= last.after.at_ns:
         return [*moves]
     found = [
-        HeadMove(move.before, msgspec.structs.replace(move.after, at_ns=min(move.after.at_ns, born_ns)))
+        msgspec.structs.replace(move, after=msgspec.structs.replace(move.after, at_ns=min(move.after.at_ns, born_ns)))
         for move in passed
     ]
     for at in [at for at, move in enumerate(found) if move.changes_trees][-1:]:
-        found[at] = HeadMove(found[at].before, msgspec.structs.replace(found[at].after, timed=True))
+        found[at] = msgspec.structs.replace(found[at], after=msgspec.structs.replace(found[at].after, timed=True))
     return [*found, last]
 
 
@@ -397,7 +419,7 @@ def _read(folder: str, grown: int, before: Head) -> tuple[list[HeadMove], Head, 
         is_last = one is logged[-1]
         if is_last and not (is_whole and name and (told or at_ns > logged_ns)):
             branch = name  # otherwise the pointer may be that of the next move, which the log has not yet
-        second_ns = one.second * 1_000_000_000  # the log has seconds: moved at any time of it
+        second_ns = one.second * SECOND  # the log has seconds: moved at any time of it
         moved_ns = last_ns if is_last else min(second_ns + 999_999_999, last_ns)
         came = msgspec.structs.replace(now, name=left, commit=one.before)
         now = Head(branch, one.after, one.said, moved_ns, one.before, is_last)

@@ -74,7 +74,8 @@ class GitStories:
                 return story.key
         for story in near:
             again = not story.commands and not story.paths.isdisjoint(named)
-            if not command and not again and not (story.commands and at_ns > story.ended_ns + LAG_NS):
+            within = not story.commands or story.started_ns <= at_ns <= story.ended_ns + LAG_NS
+            if not command and not again and within:
                 return story.key
             if not command or (story.commands and hint.startswith(BY_HEAD)):
                 continue

@@ -85,7 +85,11 @@ def _name_command(story: Story, history: History) -> None:
     ran = [event for seqs in found for seq in seqs if isinstance(event := history.event(seq), GitRan)]
     spans = range(story.began_ns - LAG_NS, story.ended_ns + PAUSE_NS[GIT]) if story.hint in NAMELESS else ()
     named = command_of(story.hint)
-    ran = [one for one in ran if command_name(one.command) == named or one.ended_ns in spans]
+    ran = [
+        one
+        for one in ran
+        if command_name(one.command) == named or (one.ended_ns in spans and one.started_ns <= story.began_ns)
+    ]
 
     def away_ns(event: GitRan) -> int:
         return min(abs(event.ended_ns - story.began_ns), abs(event.ended_ns - story.ended_ns))
