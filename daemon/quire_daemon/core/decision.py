@@ -127,6 +127,7 @@ class World(msgspec.Struct, frozen=True):
     announced: Mapping[int, AnnouncedCall] = msgspec.field(
         default_factory=dict
     )  # open calls of agents' own tools, by burst
+    left: object = None  # `left` of the newest decision that left something, while the journal is as it was then
 
     def writer_json(self, writer: int) -> dict[str, Any]:
         found = self.history.writer_json(writer)
@@ -203,6 +204,7 @@ class Decision(msgspec.Struct, frozen=True):
     blobs: Sequence[bytes] = ()
     announced: AnnouncedCall | None = None  # a call of an agent's own tool that may proceed
     emptied: Sequence[str] = ()  # folders to remove if they are empty after the writes, deepest first
+    left: object = None  # what a decision about the next page of a long answer can use
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):

@@ -80,6 +80,7 @@ class Decider:
         self._commits, self._grammars, self.kept_reads = commits, grammars, KeptReads(observer)
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._plans = PlanTokens()
+        self._left: tuple[tuple[int, int], object] = (0, 0), None  # (newest record, purges), what a decision left
         self._first_event_ns = 0
 
     def open(self) -> None:
@@ -178,7 +179,10 @@ class Decider:
         if isinstance(thought, Wait):
             call.looks = looks
             return thought
-        return thought[0]
+        decision, head = thought
+        if decision.left is not None:
+            self._left = (head, self._recorder.purges), decision.left
+        return decision
 
     def _in_portions(self, call: Call, decision: Decision) -> InFlightWrite:
         keep = partial(to_keep, call) if call.key else None
@@ -213,6 +217,8 @@ class Decider:
             return answered_before(call, history, self._clock.now_ns(), self._observer.in_flight.batches)
 
     def _world(self, call: Call, looks: LookProgress, history: History) -> World:
+        if self._left[0] != (int(history.head()), self._recorder.purges):
+            self._left = (0, 0), None
         return World(
             now_ns=self._clock.now_ns(),
             who=call.who,
@@ -235,6 +241,7 @@ class Decider:
             being_written=self._observer.in_flight.batches,
             unsure=self._failures.unsure or bool(self._recorder.journal.unfolded),
             announced=self._announced_calls.told,
+            left=self._left[1],
         )
 
     def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:

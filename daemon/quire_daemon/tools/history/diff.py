@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,7 @@ from quire_journal.history import (
 )
 from quire_journal.history.renames import LaterNames
 from quire_journal.model import FOLDER, Refusal, counted, paced, parse_version_token
+from quire_journal.text import Text
 from quire_journal.views import LostStretch, standing
 
 MAX_FILES: Final = 500
@@ -49,6 +50,9 @@ MAX_FILES: Final = 500
 
 MOST_CONTEXT: Final = 1_000_000
 """Maximum number of context lines; no file has more."""
+
+MOST_LEFT: Final = 20_000
+"""Maximum number of differing files that are left to the next page; of more, each page is compared anew."""
 
 SCAN_RECORDS: Final = 20_000
 """Maximum number of records that `diff` scans for changed files; for more it compares the versions of all files."""
@@ -78,6 +82,15 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return bool(self.writer or self.agent_session or self.turn or self.burst)
 
 
+class WholeDifference(NamedTuple):
+    """The files that differ, as one page leaves them to the next one of the same request."""
+
+    about: object  # everything that they were found by
+    found: Sequence[FileDifference]
+    texts: Mapping[bytes, Text]
+    unknown: int
+
+
 def decide_diff(params: DiffParams, world: World) -> Decision:
     """Return the files that differ, within `MAX_FILES` and the reply's size. The reply is a `DiffReply`."""
     history = world.history
@@ -85,7 +98,8 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     _require_sound(params, history)
     sides = side_of(params.from_, "from", world), side_of(params.to, "to", world)
     trees = ComparedTrees(*sides, world)
-    found = _changes(params, sides, trees, history)
+    compared = _compared(params, sides, trees, world)
+    found: Sequence[FileDifference] = compared.found
     others: Mapping[str, list[str]] = {}
     left_out: Sequence[str] = ()
     if params.whose:
@@ -113,7 +127,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         reply["next"] = files[-1]["path"]
     if is_cut or any("truncated" in f for f in files):
         reply["truncated"] = True
-    return Decision(reply)
+    return Decision(reply, left=compared if is_cut and len(compared.found) <= MOST_LEFT else None)
 
 
 def _require_sound(params: DiffParams, history: History) -> None:
@@ -177,6 +191,19 @@ def _warnings(
     return warnings
 
 
+def _compared(
+    params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, world: World
+) -> WholeDifference:
+    points = world.history.head(), params.from_, params.to, sides
+    about = (*points, params.path, params.paths, params.whose, bool(params.alone))
+    if isinstance(world.left, WholeDifference) and world.left.about == about:
+        trees.texts.update(world.left.texts)
+        trees.unknown = world.left.unknown
+        return world.left
+    found = _changes(params, sides, trees, world.history)
+    return WholeDifference(about, found, {**trees.texts}, trees.unknown)
+
+
 def _changes(
     params: DiffParams, sides: tuple[TreeSide, TreeSide], trees: ComparedTrees, history: History
 ) -> list[FileDifference]:
@@ -235,7 +262,8 @@ def _by_writer(
             return msgspec.structs.replace(found, told={**found.told, "probable": True})
         return found
 
-    made = (made_difference(change, sides[0], end, history) for change in changes)
+    wanted = (change for change in changes if params.alone or change.path > params.cursor)
+    made = (made_difference(change, sides[0], end, history) for change in wanted)
     rest = (one for one in made if not theirs.isdisjoint(one.names))
     renamed: list[MadeDifference] = []
     if params.alone:  # a part of a renamed file may be told under the name of another file
