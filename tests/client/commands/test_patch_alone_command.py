@@ -43,6 +43,17 @@ def test_lines_of_others_within_the_patch_are_named_and_the_status_is_0(quire: Q
     assert ran.err == "a.py:4-6,9: 4 lines of ben/s1, cy/s1 stand between lines of this patch; left out.\n"
 
 
+def test_lines_of_others_in_the_place_of_the_writers_are_named_and_the_status_is_0(quire: Quire) -> None:
+    """They were told as a removal by the writer, which came along with nothing."""
+    lines = [{"start": 5, "end": 5, "writer": {"agent": "ben", "agent_session": "s1"}}]
+    ran = quire("patch", "--writer", "ada", *HEAD, diff=reply(patch="", replaced=lines))
+    assert (ran.out, ran.status) == ("", 0)
+    assert (
+        "a.py:5: 1 line of ben/s1 stands where lines of this writer stood, and replaced these; left out.\n" in ran.err
+    )
+    assert "too long" not in ran.err
+
+
 def test_a_file_that_cannot_be_divided_is_left_out(quire: Quire) -> None:
     ran = quire("patch", "--turn", "t1", *HEAD, diff=reply(patch="", inseparable=True))
     assert (ran.out, ran.status) == ("", 1)

@@ -121,7 +121,7 @@ def _left_out(files: Sequence[Mapping[str, Any]], needed: bool) -> Iterator[str]
         name, others = render.one_line(shown_path(file)), render.one_line(", ".join(file.get("others") or ("others",)))
         if file.get("inseparable"):
             yield f"{name}: {others} changed it, too, and it cannot be divided into lines; left out."
-        elif not _applies(file) and not file.get("resting"):
+        elif not _applies(file) and not any(file.get(why) for why in ("resting", "left_out", "replaced")):
             yield f"{name}: the patch is too long, or bytes of it are not in the journal; left out."
         for lines in file.get("resting") or ():
             rests = f"{name}:{_lines(lines)} on lines that are not in the commit ({others})"
@@ -130,14 +130,19 @@ def _left_out(files: Sequence[Mapping[str, Any]], needed: bool) -> Iterator[str]
 
 def _lines_of_others(files: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for file in files:
-        found = file.get("left_out") or ()
-        whose = dict.fromkeys(render.writer(one["writer"]) for one in found if one.get("writer"))
-        places = ",".join(f"{one['start']}-{one['end']}".removesuffix(f"-{one['start']}") for one in found)
-        many = sum(one["end"] - one["start"] + 1 for one in found)
-        if found:
-            name, stand = render.one_line(shown_path(file)), "stands" if many == 1 else "stand"
-            of = f"{render.counted(many, 'line')} of {', '.join(whose) or 'others'}"
-            yield f"{name}:{places}: {of} {stand} between lines of this patch; left out."
+        name = render.one_line(shown_path(file))
+        if found := file.get("left_out"):
+            yield f"{name}:{_whose(found)} between lines of this patch; left out."
+        if found := file.get("replaced"):
+            yield f"{name}:{_whose(found)} where lines of this writer stood, and replaced these; left out."
+
+
+def _whose(found: Sequence[Mapping[str, Any]]) -> str:
+    whose = dict.fromkeys(render.writer(one["writer"]) for one in found if one.get("writer"))
+    places = ",".join(f"{one['start']}-{one['end']}".removesuffix(f"-{one['start']}") for one in found)
+    many = sum(one["end"] - one["start"] + 1 for one in found)
+    stand = "stands" if many == 1 else "stand"
+    return f"{places}: {render.counted(many, 'line')} of {', '.join(whose) or 'others'} {stand}"
 
 
 def _lines(lines: Mapping[str, int]) -> str:
@@ -155,7 +160,8 @@ COMMAND = Command(
     "others had removed some, rest on that, and so do lines that git brought in one piece with lines that nobody was\n"
     "seen to write: they are named on stderr and left out, and the exit status is 1; --with-needed takes them with\n"
     "that. So are changes that are only probable (~); --probable takes them. Lines that others put between lines of\n"
-    "the patch are named, too; the status stays 0, as nothing of the writer is left out with them.",
+    "the patch, or in the place of the writer's, are named, too; the status stays 0, as nothing that is the writer's\n"
+    "now is left out with them.",
     example="quire patch --writer claude-code",
     run=run,
     options=(

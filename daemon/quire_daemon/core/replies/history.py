@@ -36,8 +36,8 @@ class Side(Shape, frozen=True, kw_only=True):
     sha256: str
 
 
-class LeftOutLines(Span, frozen=True, kw_only=True):
-    """Lines of others that a patch lacks."""
+class LinesOfOthers(Span, frozen=True, kw_only=True):
+    """Lines of others that a writer's patch lacks."""
 
     writer: Maybe[Writer] = UNSET  # who wrote them, if that is known
 
@@ -56,7 +56,8 @@ class Difference(Shape, frozen=True, kw_only=True):
     others: list[str] | UnsetType = UNSET  # other writers, if a writer was named
     probable: bool | UnsetType = UNSET  # a part is only probably the named writer's
     resting: list[Span] | UnsetType = UNSET  # with `alone`: lines of the file now that rest on lines of others
-    left_out: list[LeftOutLines] | UnsetType = UNSET  # with `alone`: lines of others now between those of the patch
+    left_out: list[LinesOfOthers] | UnsetType = UNSET  # with `alone`: lines of others now between those of the patch
+    replaced: list[LinesOfOthers] | UnsetType = UNSET  # with `alone`: lines that replaced lines of the writer
     inseparable: bool | UnsetType = UNSET  # with `alone`: the writer's changes cannot be told from those of others
     patch: str | UnsetType = UNSET  # as git writes it
     patch_base64: str | UnsetType = UNSET  # the patch, if it is not UTF-8

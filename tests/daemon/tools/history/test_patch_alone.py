@@ -306,7 +306,8 @@ def test_of_lines_that_were_added_the_one_that_another_reworded_is_named(drafts:
     daemon.outside("f", START.replace(b"b\n", b"b\nX\nY reworded\nZ\n"))
     (file,) = patch(daemon)["files"]
     assert rows({"files": [file]}) == {"f": ["+X", "+Z"]}
-    assert file["resting"] == [{"start": 4, "end": 3}]
+    assert "resting" not in file, "nothing that is the writer's now is missing"
+    assert [(one["start"], one["end"], one["writer"]["id"]) for one in file["replaced"]] == [(4, 4, "outside")]
 
 
 def test_a_file_that_another_added_lines_to_comes_as_its_writer_made_it() -> None:
@@ -314,7 +315,8 @@ def test_a_file_that_another_added_lines_to_comes_as_its_writer_made_it() -> Non
     daemon.write("f", START, daemon.ann)
     daemon.write("f", START.replace(b"a\n", b"a\nx\n").replace(b"d\n", b"y\n"), daemon.ben)
     assert rows(patch(daemon)) == {"f": ["+a", "+b", "+c", "+e", "+f"]}
-    assert patch(daemon)["files"][0]["resting"] == [{"start": 5, "end": 4}], "ben has replaced a line of it"
+    (file,) = patch(daemon)["files"]
+    assert ("resting" in file, [(one["start"], one["end"]) for one in file["replaced"]]) == (False, [(5, 5)])
     (file,) = patch(daemon, "ben")["files"]
     assert (file["status"], file["resting"]) == ("same", [{"start": 2, "end": 2}, {"start": 5, "end": 5}])
 

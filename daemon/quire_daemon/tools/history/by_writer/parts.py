@@ -178,6 +178,8 @@ def part_alone(
         told["resting"] = [{"start": one.start, "end": one.end} for one in found.resting]
     if found.lacking:
         told["left_out"] = _by_whom(path, last, found.lacking, history)
+    if found.replaced:
+        told["replaced"] = _by_whom(path, last, found.replaced, history)
     file = found.file
     new = None
     if file.text is not None:

@@ -38,6 +38,7 @@ class AloneState(NamedTuple):
     resting: tuple[RestingLines, ...] = ()  # the writer's lines that rest on lines of others
     begun: bool = True  # the lines began with those of the state
     lacking: tuple[int, ...] = ()  # lines of others that stand between the writer's in the file now, from 1
+    replaced: tuple[int, ...] = ()  # lines of the file now, from 1, at which others replaced lines of the writer
 
 
 def alone(
@@ -69,7 +70,7 @@ def alone(
         woven, begun = upon(woven, ways[0], state), True
     walk = _Walk(woven, base, state, beyond, begun=begun)
     text = joined([*walk.lines(needed)], *_ends(base, now.text, now.text if there.text is None else state))
-    resting, lacking = walk.resting(), tuple(walk.lacking(needed))
+    resting, lacking, replaced = walk.resting(), tuple(walk.lacking(needed)), tuple(walk.replaced())
     if len(ways) > 1:
         lines = (line for way in ways for line in _own_lines(upon(without.lines, way, state), frozenset()))
         text, resting, lacking, begun = (now.text if needed else state), _in_ranges(sorted({*lines})), (), False
@@ -83,8 +84,8 @@ def alone(
         lacking = () if resting else lacking
     was = there if committed is None else committed
     if was.text is None and not text.data and (now.text.data or without.text is not None):
-        return AloneState(was, resting, begun)
-    return AloneState(FileState(text, path, mode), resting, begun, lacking)
+        return AloneState(was, resting, begun, replaced=replaced)
+    return AloneState(FileState(text, path, mode), resting, begun, lacking, replaced)
 
 
 def _added(old: Text, new: Text) -> set[int]:
@@ -416,7 +417,14 @@ class _Walk:
             elif self._is_removal_named(line) and line.number not in replaced:
                 yield RestingLines(number + 1, number)
 
+    def replaced(self) -> Iterator[int]:
+        """The lines of the file now, from 1, that stand where others replaced a line of the writer."""
+        number = 0
+        for line in self._woven:
+            number += line.after
+            if line.after and any(one in self._reworded for one in line.replaces):
+                yield number
+
     def _is_removal_named(self, line: WovenLine) -> bool:
-        """True if the patch lacks a removal by the writer, or a line of the writer that others have replaced."""
-        kept = line.before and line.number in self._kept
-        return kept or line.number in self._reworded or self._removal(line) is not None
+        """True if the patch lacks a removal by the writer."""
+        return (line.before and line.number in self._kept) or self._removal(line) is not None
