@@ -560,3 +560,30 @@ def test_lines_that_went_are_taken_back_with_all_of_the_story_in_the_file(own: S
     expect(plan.locator("h2")).to_contain_text("Take back what cleo/c1 did in app/main.py")
     expect(plan.locator(".planned li")).to_have_count(1)
     expect(plan.locator(".planned")).to_contain_text("+1 −0")
+
+
+def test_a_turn_is_shown_and_taken_back_as_a_whole_however_much_others_wrote_within_it(own: Server, tab: Tabs) -> None:
+    cleo, dan, eve = (own.site.connect(name, "c1") for name in ("cleo", "dan", "eve"))
+    for number in range(1, 3):
+        scene.write(cleo, f"cleo/{number}.txt", "c\n", turn="long")
+    for number in range(200):
+        for other in (dan, eve):
+            scene.write(other, f"{number}-{other.caller.agent}.txt", "x\n", turn="busy")
+    scene.write(cleo, "cleo/3.txt", "c\n", turn="long")
+    page = tab(own).page
+    turn(page, "cleo", "3 files").click()
+    detail = page.locator(".detail")
+    expect(detail.locator(".facts")).to_contain_text("3 files")
+    expect(detail.locator(".facts")).not_to_contain_text("began earlier")
+    detail.locator(".takeback").click()
+    expect(page.locator(".planned li")).to_have_count(3)
+
+
+def test_saves_are_taken_back_in_their_files_whatever_these_are_called(own: Server, tab: Tabs) -> None:
+    page = tab(own).page
+    turn(page, "outside", "6 files").click()
+    expect(page.locator(".detail .files > li")).to_have_count(6)
+    page.locator(".detail .takeback").click()
+    expect(page.locator(".planned li")).to_have_count(6)
+    expect(page).to_have_url(re.compile("plan=.*paths.*README.md"))
+    expect(page.locator(".plan h2")).to_contain_text("Take back what outside did in 6 files then")

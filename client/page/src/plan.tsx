@@ -4,7 +4,7 @@ import { type Answer, post, right } from './api';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, Warnings, say } from './parts';
 import { go, here } from './state';
-import { many, visible } from './text';
+import { many, visible, when } from './text';
 import type { Writer } from './types';
 import { Name, writerName } from './writers';
 
@@ -15,7 +15,7 @@ const words = (text: string) => text.replace(/_/g, ' ');
 const TOOLS = ['undo', 'redo', 'rollback', 'restore'];
 const isPlain = (value: unknown): boolean => value === null || typeof value !== 'object' || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
 
-interface Wish { tool: string; conflicts?: string; probable?: boolean; [name: string]: unknown }
+interface Wish { tool: string; conflicts?: string; probable?: boolean; part?: string; [name: string]: unknown }
 
 function about(wish: Wish): string {
   const verb = wish.tool === 'redo' ? 'Bring back' : wish.tool === 'restore' ? 'Restore' : wish.tool === 'rollback' ? 'Go back' : 'Take back';
@@ -23,7 +23,7 @@ function about(wish: Wish): string {
   if (wish.lines) return `${verb} ${/\D/.test(String(wish.lines)) ? 'lines' : 'line'} ${String(wish.lines).replace('-', '–')} of ${wish.path} by ${wish.writer}`;
   if (wish.tool === 'rollback') return `${verb} to ${wish.to}, keeping what others did`;
   const whose = wish.turn ? `turn ${String(wish.turn).slice(0, 24)} of ${wish.writer}` : wish.burst != null ? `one call (burst ${wish.burst})` : wish.batch != null ? `one call (${wish.batch})` : wish.git ? 'what git did' : wish.writer === '*' ? 'this' : wish.writer ? `what ${wish.writer} did` : 'the last change';
-  return `${verb} ${whose}${where(wish)}${wish.from && wish.writer !== '*' ? ' then' : ''}`;
+  return `${verb} ${whose}${where(wish)}${wish.part ? `, the part since ${when(String(wish.part), undefined, true)}` : wish.from && !wish.turn && wish.writer !== '*' ? ' then' : ''}`;
 }
 
 function where({ path, paths }: Wish): string {
@@ -48,7 +48,7 @@ export function Plan() {
     finish(null);
     if (!asked || right.value !== 'write') return;
     let late = false;
-    const { tool, ...choice } = asked;
+    const { tool, part, ...choice } = asked;
     post(tool, { ...choice, plan: true }).then((found) => { if (!late) { set(found); age(fresh.peek()); } });
     return () => { late = true; };
   }, [text, right.value]);

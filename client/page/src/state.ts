@@ -21,12 +21,14 @@ export interface Place {
 const FIELDS = ['view', 'story', 'file', 'at', 'path', 'lines', 'from', 'to', 'q', 'zoom', 'axis', 'mode', 'space', 'plan'] as const;
 const VIEWS = ['activity', 'files', 'review', 'people', 'compare', 'history'];
 
+const MOST = 6000; // characters of a field
+
 export function read(search: string): Place {
   const query = new URLSearchParams(search);
   const found: Record<string, string> = {};
   for (const name of FIELDS) {
     const value = query.get(name);
-    if (value) found[name] = value.slice(0, 4000);
+    if (value) found[name] = value.slice(0, MOST);
   }
   return { ...found, view: (VIEWS.includes(found.view) ? found.view : 'activity') as Place['view'] };
 }

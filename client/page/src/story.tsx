@@ -1,7 +1,7 @@
 // One story: who, what for, and what became of each file.
 import { useMemo } from 'preact/hooks';
 import { right, useAsk } from './api';
-import { choice, whose } from './choice';
+import { type Wish, choice, whose, within } from './choice';
 import { type Back, DiffTools, FileDiff } from './diff';
 import { fresh } from './live';
 import { Counts, Empty, Path, Refused, Terminal, Time, Wait, copy } from './parts';
@@ -63,8 +63,11 @@ function Purpose({ story }: { story: Story }) {
 
 export function Detail() {
   const { story: seq, file } = here, then = past.value, near = chosen.value;
-  const asked = useAsk(seq ? 'stories' : null, { until: `seq:${near?.seq ?? seq}`, limit: 1, all: true }, then || near ? 0 : fresh.value);
-  const told: Story | undefined = asked.reply?.stories?.[0] ?? near;
+  const found = useAsk(seq && !near ? 'stories' : null, { until: `seq:${seq}`, limit: 1, all: true }, then ? 0 : fresh.value);
+  const known: Story | undefined = near ?? (found.loading ? undefined : found.reply?.stories?.[0]);
+  const whole = useAsk(known ? 'stories' : null, { ...(known && within(known)), limit: 1, all: true });
+  const asked = known ? whole : found;
+  const told: Story | undefined = asked.reply?.stories?.[0] ?? known;
   const calls = told?.calls?.filter((call) => call.writes || call.end); // the list has those that wrote, and the answer may have no more
   // Drawn anew only when it differs: a step of the slider changes the rest of the page several times.
   const drawn = useMemo(() => told && <Change story={{ ...told, calls }} opened={file ?? told.files[0]?.path ?? ''} then={then} may={right.value === 'write'} />, [JSON.stringify({ ...told, calls }), file, then, right.value]);
@@ -72,6 +75,13 @@ export function Detail() {
   if (asked.reply && !asked.reply.ok) return <Refused reply={asked.reply} />;
   if (!drawn) return asked.loading ? <Wait what="Reading…" /> : <Empty title="There is nothing at this address."><p>The journal may be another one, or what it told was dropped.</p></Empty>;
   return <article class="detail" aria-label="What was changed">{drawn}<Terminal command={asked.command} /></article>;
+}
+
+function offer(story: Story, { tool, part, paths }: Wish, then: boolean): string {
+  if (tool === 'redo') return 'Bring back…';
+  if (part) return `Take back its part since ${when(part, undefined, true)}…`;
+  if (then) return 'Take back what it did up to here…';
+  return story.form === 'turn' ? 'Take back this turn…' : story.form === 'crowd' && !paths ? 'Take back all that was saved then…' : 'Take back all of it…';
 }
 
 function Change({ story, opened, then, may }: { story: Story; opened: string; then: boolean; may: boolean }) {
@@ -95,7 +105,7 @@ function Change({ story, opened, then, may }: { story: Story; opened: string; th
           {story.by_others ? <> · others changed {many(story.by_others, 'file')} meanwhile</> : null}
         </p>
         <p class="actions">
-          {back && may && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{back.tool === 'redo' ? 'Bring back…' : then ? 'Take back what it did up to here…' : story.form === 'turn' ? 'Take back this turn…' : 'Take back all of it…'}</button>}
+          {back && may && <button class="takeback" onClick={() => go({ plan: JSON.stringify(back) })}>{offer(story, back, then)}</button>}
           <button onClick={() => go({ view: 'files', at: `seq:${story.seq}`, path: undefined })}>The tree then</button>
           <button onClick={() => go({ view: 'compare', from: `seq:${story.seq}`, to: undefined, path: undefined })}>What changed since</button>
           <button class="quiet" onClick={() => copy(`${location.origin}/?story=${story.seq}`, 'the link')}>Copy link</button>

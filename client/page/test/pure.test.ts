@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { after, came, numbers, since } from '../src/places';
 import { placed } from '../src/ranges';
-import { choice, whose } from '../src/choice';
+import { choice, whose, within } from '../src/choice';
 import { parse, point, read, withWord, write } from '../src/state';
 import { callEnd, circumstances, gitTitle, meanwhile, pieces, plain, size, undoTitle, when } from '../src/text';
 import { before, differing, numbered, sides } from '../src/words';
@@ -60,11 +60,35 @@ test('git is told in words of git', () => {
 });
 
 test('what git wrote is taken back as of git, whoever ran it', () => {
-  const story = { form: 'git', first: 18, seq: 20, writes: 3 };
+  const story = { form: 'git', first: 18, seq: 20, writes: 3, whole: true };
   const asked = { tool: 'undo', git: 'last', from: 'seq:17', to: 'seq:20' };
   assert.deepEqual(choice(story as any), asked);
   assert.deepEqual(choice({ ...story, writer: { agent: 'ada', agent_session: 's1', turn: '', uid: 1000 } } as any), asked);
   assert.equal(choice({ ...story, writes: 0 } as any), null);
+});
+
+test('a story that began earlier is taken back as a whole by its turn, else the part that is known, with its time', () => {
+  const writer = { agent: 'ada', agent_session: 's1', turn: 't1', uid: 1000 };
+  const story: any = { form: 'turn', first: 18, seq: 20, writes: 3, whole: true, at: '2026-01-02T03:04:05Z', writer, files: [], files_count: 0 };
+  assert.deepEqual(choice(story), { tool: 'undo', writer: 'ada/s1', turn: 't1', from: 'seq:17', to: 'seq:20' });
+  assert.deepEqual(choice({ ...story, whole: false }), { tool: 'undo', writer: 'ada/s1', turn: 't1', to: 'seq:20' });
+  assert.deepEqual(choice({ ...story, probable: true, whole: false }), { tool: 'undo', writer: 'ada/s1', turn: 't1', to: 'seq:20', probable: true });
+  const turnless = { ...story, writer: { ...writer, turn: '' } };
+  assert.deepEqual(choice(turnless), { tool: 'undo', writer: 'ada/s1', from: 'seq:17', to: 'seq:20' });
+  assert.deepEqual(choice({ ...turnless, whole: false }), { tool: 'undo', writer: 'ada/s1', from: 'seq:17', to: 'seq:20', part: story.at });
+  assert.deepEqual(within(story), { writer: 'ada/s1', turn: 't1', until: 'seq:20' });
+  assert.deepEqual(within({ ...story, form: 'saves' }), { until: 'seq:20' });
+});
+
+test('saves are taken back in their files only, if all of them are told', () => {
+  const files: any = [{ path: 'a' }, { path: 'new', moved_from: 'old' }];
+  const story: any = { form: 'saves', first: 18, seq: 20, writes: 3, whole: true, writer: { agent: '', uid: null }, files, files_count: 2 };
+  const asked = { tool: 'undo', writer: 'outside', from: 'seq:17', to: 'seq:20' };
+  assert.deepEqual(choice(story), { ...asked, paths: ['a', 'old', 'new'] });
+  assert.deepEqual(choice({ ...story, form: 'crowd', files_count: 70 }), asked);
+  assert.deepEqual(choice({ ...story, form: 'person', writer: { agent: '', uid: 1000 } }), { ...asked, writer: 'user', paths: ['a', 'old', 'new'] });
+  assert.deepEqual(choice({ ...story, files: [{ path: 'x'.repeat(3001) }], files_count: 1 }), asked);
+  assert.deepEqual(choice(story, files[1]), { ...asked, paths: ['old', 'new'] });
 });
 
 test('a story has the lines of its writer, those of git, of an undo and of the first capture of whoever wrote them', () => {
