@@ -13,6 +13,7 @@ from textual.binding import Binding
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from quire_client.cli import when
 from quire_client.ui import targets
 from quire_client.ui.blame_page import blame_rows
 from quire_client.ui.diff_page import diff_rows, next_hunk
@@ -346,7 +347,7 @@ class QuireApp(App[None]):
         return (story["files"][number], None) if what == FILE else (None, story["calls"][number])
 
     async def _open_story(self, story: Story, page: Page | None = None) -> None:
-        now = next((one for one in self._loaded.stories if story_key(one) == story_key(story)), story)
+        now = next((one for one in self._loaded.stories if targets.is_same(one, story)), story)
         whole = await self._whole(now)
         rows = story_rows(whole, self._marks, datetime.now(UTC), self._pane.size.width)
         if page is None:
@@ -356,9 +357,11 @@ class QuireApp(App[None]):
             self._pane.put(rows)
 
     async def _whole(self, story: Story) -> Story:
-        reply = await self._ask(*targets.opened(story))
-        found = next((one for one in reply.get("stories") or () if story_key(one) == story_key(story)), story)
-        return {**found, "whole": story["whole"]}
+        ask = targets.opened(story)
+        reply = await self._ask(*ask)
+        found = next((one for one in reply.get("stories") or () if targets.is_same(story, one)), story)
+        is_searched = "since" not in ask.arguments
+        return {**found, "whole": found["whole"] if is_searched else story["whole"]}
 
     def action_diff(self) -> None:
         self._touched()
@@ -508,20 +511,21 @@ class QuireApp(App[None]):
         self._work(self._plan(story, file, call))
 
     async def _plan(self, story: Story, file: Mapping[str, Any] | None, call: Mapping[str, Any] | None) -> None:
-        if self._page.kind == "timeline" and len(story["files"]) < story["files_count"]:
+        if self._page.kind == "timeline" and (len(story["files"]) < story["files_count"] or not story["whole"]):
             story = await self._whole(story)
         ask = targets.undo_of(story, file, call)
         if ask is None:
             self._say("There is nothing to take back in that.")
             return
-        await self._plan_of(ask, visible((file or {}).get("path") or (call or {}).get("label") or title_of(story)))
+        what = visible((file or {}).get("path") or (call or {}).get("label") or title_of(story))
+        part = f", the part since {visible(when(story['at'], datetime.now(UTC)))}"
+        await self._plan_of(ask, fitted(what, 40).rstrip() + (part if targets.is_of_a_part(story, ask) else ""))
 
     async def _plan_of(self, ask: targets.Ask, what: str) -> None:
-        title = fitted(what, 40).rstrip()
         plan = await self._ask(*ask)
         if plan.get("ok"):
             rows = plan_rows(plan, self._pane.size.width)
-            self._push(Page("plan", f"take back {title}", rows, about=(plan, ask.tool)))
+            self._push(Page("plan", f"take back {what}", rows, about=(plan, ask.tool)))
 
     def action_agree(self) -> None:
         chosen = self._pane.chosen

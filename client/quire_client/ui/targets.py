@@ -17,7 +17,11 @@ class Ask(NamedTuple):
 
 
 def opened(story: Story) -> Ask:
-    """Return the call that loads a story (turn, git operation, saves or burst) with all its files and tool calls."""
+    """Return the call that loads a story (turn, git operation, saves or burst) with all its files and tool calls. A
+    turn that is cut in the list is searched in its writer's records alone, which reach farther back.
+    """
+    if not story["whole"] and story["form"] == "turn":
+        return Ask("stories", {**_of_turn(story), "until": f"seq:{story['seq']}", "all": True, "limit": 1})
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
     return Ask("stories", {"since": start, "until": end, "all": True, "limit": 200})
 
@@ -71,8 +75,9 @@ def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | No
         return Ask("undo", {"git": "last", **between, **paths, "plan": True}) if story.get("writes") else None
     probable = {"probable": True} if story.get("probable") else {}
     if (story.get("writer") or {}).get("agent"):
-        turn = (story.get("writer") or {}).get("turn")
-        whose = {**_whose(story), **({"turn": turn} if turn else {})}
+        whose = _of_turn(story)
+        if not story["whole"] and "turn" in whose:
+            between = {"to": between["to"]}
         return Ask("undo", {**whose, **between, **probable, **paths, "plan": True})
     if story["form"] not in _UNDONE_AS:
         return None
@@ -81,6 +86,25 @@ def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | No
         paths = {"paths": listed}
     writer = "user" if (story.get("writer") or {}).get("uid") is not None else _UNDONE_AS[story["form"]]
     return Ask("undo", {"writer": writer, **between, **paths, "plan": True})
+
+
+def is_of_a_part(story: Story, ask: Ask) -> bool:
+    """True for an undo of only the known part of a story that began earlier."""
+    return not story["whole"] and "from" in ask.arguments
+
+
+def is_same(listed: Story, story: Story) -> bool:
+    """True for a story as a list has it, perhaps cut, and the same one as it was loaded by itself."""
+    if listed["form"] != story["form"]:
+        return False
+    if listed["first"] == story["first"] or listed["whole"] or story["form"] != "turn":
+        return bool(listed["first"] == story["first"])
+    return story["first"] <= listed["first"] <= story["seq"] and _of_turn(listed) == _of_turn(story)
+
+
+def _of_turn(story: Story) -> dict[str, Any]:
+    turn = (story.get("writer") or {}).get("turn")
+    return {**_whose(story), **({"turn": turn} if turn else {})}
 
 
 def _whose(story: Story) -> dict[str, Any]:

@@ -33,6 +33,23 @@ def test_a_turn_is_taken_back_by_session_turn_and_place_in_the_log() -> None:
     assert asked.arguments["paths"] == ["a.py"]
 
 
+def test_a_turn_that_began_earlier_is_opened_and_taken_back_by_the_records_of_its_writer() -> None:
+    cut = {**TURN, "writer": writer("alice", "s1", turn="t9"), "whole": False}
+    whose = {"agent_session": "s1", "turn": "t9"}
+    assert targets.opened(cut) == ("stories", {**whose, "until": "seq:40", "all": True, "limit": 1})
+    assert targets.undo_of(cut) == ("undo", {**whose, "to": "seq:40", "plan": True})
+    turnless = {**TURN, "whole": False}
+    assert targets.opened(turnless).arguments == {"agent_session": "s1", "until": "seq:40", "all": True, "limit": 1}
+    asked = targets.undo_of(turnless)
+    assert asked is not None
+    assert asked.arguments == {"agent_session": "s1", "from": "seq:37", "to": "seq:40", "plan": True}
+
+
+def test_a_story_that_is_whole_or_nobodys_is_opened_by_its_place_in_the_log() -> None:
+    for one in (TURN, SAVE, {**SAVE, "whole": False}):
+        assert {"since", "until"} < targets.opened(one).arguments.keys()
+
+
 def test_what_nobody_claims_is_taken_back_in_its_files_only() -> None:
     assert targets.undo_of(SAVE) == (
         "undo",

@@ -10,7 +10,7 @@ import pytest
 from rich.style import Style
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
-from ui_samples import STORIES, TURN, FakeDaemon, story
+from ui_samples import SAVE, STORIES, TURN, FakeDaemon, file, story, writer
 
 from quire_client.ui.app import QuireApp
 from quire_client.ui.feed import News
@@ -148,6 +148,40 @@ def test_a_file_and_a_call_of_a_story_are_taken_back_by_themselves() -> None:
         assert screen.daemon.called("undo")[-1] == {"burst": 3, "plan": True}
 
     journey(walk)
+
+
+def test_a_turn_that_is_cut_in_the_list_is_opened_and_taken_back_as_a_whole() -> None:
+    whose = writer("alice", "s1", turn="t9")
+    cut = {**TURN, "writer": whose, "whole": False}
+    whole = {**cut, "whole": True, "first": 11, "files": [*TURN["files"], file("src/c.py")], "files_count": 3}
+
+    async def walk(screen: Screen) -> None:
+        screen.daemon.wholes["s1"] = whole
+        assert "began earlier" in screen.chosen
+        await screen.type("u")
+        taken = {"agent_session": "s1", "turn": "t9", "from": "seq:10", "to": "seq:40", "plan": True}
+        assert screen.daemon.called("undo")[-1] == taken
+        await screen.type("escape", "enter")
+        assert any("src/c.py" in row for row in screen.rows)
+        assert not any("began earlier" in row for row in screen.rows)
+        grown = {**cut, "seq": 43}
+        screen.daemon.stories[0], screen.daemon.wholes["s1"] = grown, {**whole, "seq": 43, "refused_count": 1}
+        await screen.news(lambda: any("1 refused" in row for row in screen.rows))
+        await screen.type("u")
+        assert screen.daemon.called("undo")[-1] == {**taken, "to": "seq:43", "paths": ["src/app.py"]}
+
+    journey(walk, [cut, SAVE])
+
+
+def test_a_plan_says_since_when_of_a_story_of_which_no_more_is_known() -> None:
+    cut = {**TURN, "whole": False}
+
+    async def walk(screen: Screen) -> None:
+        screen.daemon.wholes["s1"] = cut
+        await screen.type("u")
+        assert "take back “Rename it”, the part since " in screen.line("head")
+
+    journey(walk, [cut, SAVE], size=(100, 24))
 
 
 def test_news_comes_in_at_the_top_and_leaves_the_selection_where_it_is() -> None:
