@@ -109,7 +109,7 @@ def _of_turn(story: Story) -> dict[str, Any]:
 
 def _whose(story: Story) -> dict[str, Any]:
     writer = story.get("writer") or {}
-    session = writer.get("parent") or writer.get("agent_session")
-    if session:
-        return {"agent_session": session}
-    return {"writer": writer["agent"]} if writer.get("agent") else {}
+    agent, session = writer.get("agent"), writer.get("parent") or writer.get("agent_session")
+    if agent:
+        return {"writer": f"{agent}/{session}" if session else agent}
+    return {"agent_session": session} if session else {}

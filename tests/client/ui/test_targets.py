@@ -12,7 +12,7 @@ def test_the_diff_of_a_file_is_between_its_versions_of_the_story() -> None:
         "from": "v4",
         "to": "v12",
         "paths": ["a.py"],
-        "agent_session": "s1",
+        "writer": "alice/s1",
     }
 
 
@@ -26,7 +26,7 @@ def test_a_turn_is_taken_back_by_session_turn_and_place_in_the_log() -> None:
     turn = {**TURN, "writer": writer("alice", "s1", turn="t9")}
     assert targets.undo_of(turn) == (
         "undo",
-        {"agent_session": "s1", "turn": "t9", "from": "seq:37", "to": "seq:40", "plan": True},
+        {"writer": "alice/s1", "turn": "t9", "from": "seq:37", "to": "seq:40", "plan": True},
     )
     asked = targets.undo_of(turn, file("a.py"))
     assert asked is not None
@@ -35,19 +35,25 @@ def test_a_turn_is_taken_back_by_session_turn_and_place_in_the_log() -> None:
 
 def test_a_turn_that_began_earlier_is_opened_and_taken_back_by_the_records_of_its_writer() -> None:
     cut = {**TURN, "writer": writer("alice", "s1", turn="t9"), "whole": False}
-    whose = {"agent_session": "s1", "turn": "t9"}
+    whose = {"writer": "alice/s1", "turn": "t9"}
     assert targets.opened(cut) == ("stories", {**whose, "until": "seq:40", "all": True, "limit": 1})
     assert targets.undo_of(cut) == ("undo", {**whose, "to": "seq:40", "plan": True})
     turnless = {**TURN, "whole": False}
-    assert targets.opened(turnless).arguments == {"agent_session": "s1", "until": "seq:40", "all": True, "limit": 1}
+    assert targets.opened(turnless).arguments == {"writer": "alice/s1", "until": "seq:40", "all": True, "limit": 1}
     asked = targets.undo_of(turnless)
     assert asked is not None
-    assert asked.arguments == {"agent_session": "s1", "from": "seq:37", "to": "seq:40", "plan": True}
+    assert asked.arguments == {"writer": "alice/s1", "from": "seq:37", "to": "seq:40", "plan": True}
 
 
 def test_a_story_that_is_whole_or_nobodys_is_opened_by_its_place_in_the_log() -> None:
     for one in (TURN, SAVE, {**SAVE, "whole": False}):
         assert {"since", "until"} < targets.opened(one).arguments.keys()
+
+
+def test_a_session_is_named_with_its_agent_as_another_one_may_have_its_id() -> None:
+    asked = targets.diff_of({**CODEX, "writer": writer("codex", "s9", parent="s1")}, [file("a.py")])
+    assert asked.arguments["writer"] == "codex/s1"
+    assert targets.diff_of({**CODEX, "writer": writer("codex")}, [file("a.py")]).arguments["writer"] == "codex"
 
 
 def test_what_nobody_claims_is_taken_back_in_its_files_only() -> None:

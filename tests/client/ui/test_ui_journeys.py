@@ -156,16 +156,16 @@ def test_a_turn_that_is_cut_in_the_list_is_opened_and_taken_back_as_a_whole() ->
     whole = {**cut, "whole": True, "first": 11, "files": [*TURN["files"], file("src/c.py")], "files_count": 3}
 
     async def walk(screen: Screen) -> None:
-        screen.daemon.wholes["s1"] = whole
+        screen.daemon.wholes["alice/s1"] = whole
         assert "began earlier" in screen.chosen
         await screen.type("u")
-        taken = {"agent_session": "s1", "turn": "t9", "from": "seq:10", "to": "seq:40", "plan": True}
+        taken = {"writer": "alice/s1", "turn": "t9", "from": "seq:10", "to": "seq:40", "plan": True}
         assert screen.daemon.called("undo")[-1] == taken
         await screen.type("escape", "enter")
         assert any("src/c.py" in row for row in screen.rows)
         assert not any("began earlier" in row for row in screen.rows)
         grown = {**cut, "seq": 43}
-        screen.daemon.stories[0], screen.daemon.wholes["s1"] = grown, {**whole, "seq": 43, "refused_count": 1}
+        screen.daemon.stories[0], screen.daemon.wholes["alice/s1"] = grown, {**whole, "seq": 43, "refused_count": 1}
         await screen.news(lambda: any("1 refused" in row for row in screen.rows))
         await screen.type("u")
         assert screen.daemon.called("undo")[-1] == {**taken, "to": "seq:43", "paths": ["src/app.py"]}
@@ -177,7 +177,7 @@ def test_a_plan_says_since_when_of_a_story_of_which_no_more_is_known() -> None:
     cut = {**TURN, "whole": False}
 
     async def walk(screen: Screen) -> None:
-        screen.daemon.wholes["s1"] = cut
+        screen.daemon.wholes["alice/s1"] = cut
         await screen.type("u")
         assert "take back “Rename it”, the part since " in screen.line("head")
 

@@ -138,7 +138,7 @@ class FakeDaemon:
         self.stories = stories
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.runs = True
-        self.wholes: dict[str, dict[str, Any]] = {}  # agent session → its story that a list cuts
+        self.wholes: dict[str, dict[str, Any]] = {}  # writer → its story that a list cuts
         self.replies: dict[str, Mapping[str, Any]] = {
             "diff": DIFF,
             "log": {"ok": True, "records": [{"path": "src/app.py", "diff": DIFF["files"][0]}]},
@@ -171,8 +171,8 @@ class FakeDaemon:
     def _stories(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         if arguments.get("writer") == "nobody":
             return {"ok": False, "error": "not_found", "message": "Nobody is called nobody."}
-        if arguments.get("agent_session") in self.wholes:
-            return {"ok": True, "stories": [self.wholes[arguments["agent_session"]]], "next": None}
+        if arguments.get("writer") in self.wholes:
+            return {"ok": True, "stories": [self.wholes[arguments["writer"]]], "next": None}
         at = int(arguments.get("cursor") or 0)
         found = [one for one in self.stories if not arguments.get("agents") or one["form"] == "turn"]
         if arguments.get("writer"):
