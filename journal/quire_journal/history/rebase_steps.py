@@ -5,6 +5,7 @@ step builds on undone text, its text stays, and a `Conflict` names the record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from quire_journal.text import (
     clash,
     disputed,
     place_after,
+    spliced,
     three_way,
 )
 
@@ -206,9 +208,41 @@ class StepRebase:
                 for start, stop in _cells(other, s):
                     shift = moved if len(other.lines) == other.stop - other.start else moved + other.shift
                     here = (start + moved, stop + shift)
-                    found.setdefault(self._maker(s, (start, stop)), []).append(here)
+                    for seq, lines in self._parted(here, self._maker(s, (start, stop))):
+                        found.setdefault(seq, []).append(lines)
             moved += other.shift
         return found or {self._blocker(s, False): [(blocked.start, blocked.stop)]}
+
+    def _parted(self, lines: LineRange, blocker: int) -> Iterator[tuple[int, LineRange]]:
+        """Yield a blocker and the lines, at the end of the steps, of its change; lines that another step made with that
+        step.
+        """
+        made = self._line_makers if lines[1] - lines[0] > 1 else None
+        if made is None:
+            yield blocker, lines
+            return
+        makers = {line: made[line] or blocker for line in range(*lines)}
+        if blocker not in makers.values():  # a change that only took lines away
+            yield blocker, (lines[0], lines[0])
+        for line, seq in makers.items():
+            yield seq, (line, line + 1)
+
+    @cached_property
+    def _line_makers(self) -> Sequence[int] | None:
+        """The step that made each line at the end of the steps, 0 for a line from before; None if unknown."""
+        made = [0] * len(self.history.text_of(self.a.blob))
+        for step in self.steps:
+            pause()
+            try:
+                before, after = (
+                    self.history.text_of(state.blob) if state.present else Text.of(b"")
+                    for state in (step.before, step.after)
+                )
+            except NotHeld:
+                return None
+            came = changes(before, after)
+            made = spliced(made, came, [[step.seq] * len(splice.lines) for splice in came])
+        return made
 
     def _maker(self, s: Splice, lines: LineRange) -> int:
         """Return the record since which these lines, of the text before the steps, block `s`."""

@@ -360,3 +360,15 @@ def test_each_writer_whose_work_stays_is_told_also_among_many_versions() -> None
     file = only_file(undo(daemon, plan=True))
     assert {one["writer"]["agent"] for one in file["kept"]} == {"ben", "max"}
     assert (len(file["kept"]), file["kept_more"]) == (20, 11)
+
+
+def test_a_conflict_names_each_line_with_the_record_that_made_it() -> None:
+    """A line that ben had put behind one that was replaced was told as of the program that replaced it."""
+    daemon = MemoryDaemon()
+    daemon.outside("f.txt", lines("a", "b"))
+    daemon.write("f.txt", lines("a", "b", "ann's"), daemon.ann)
+    bens = daemon.write("f.txt", lines("a", "b", "ann's", "ben's"), daemon.ben)
+    saved = daemon.outside("f.txt", lines("a", "b", "theirs", "ben's"))
+    (file,) = daemon.ask("undo", {"writer": "ann", "plan": True}, daemon.ben)["files"]
+    found = {one["seq"]: one["lines"] for one in file["conflicts"]}
+    assert found == {saved: [{"start": 3, "end": 3}], bens: [{"start": 4, "end": 4}]}
