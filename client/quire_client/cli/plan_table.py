@@ -91,6 +91,9 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
             version = render.one_line(conflict.get("version", ""))
             with_ = f" with {version}" if version else ""
             yield f"          conflict: {who} {_DID.get(str(conflict.get('why')), 'built on it')}{with_}{where}"
+            if conflict.get("run") and conflict.get("why") == "lines":
+                burst = render.one_line(conflict["run"])
+                yield f"          it was a command: `quire undo --burst {burst}` takes it back, and then this goes, too"
     if file.get("marked"):
         yield f"          {render.counted(file['marked'], 'place')} with both sides, between conflict markers"
 

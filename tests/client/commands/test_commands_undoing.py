@@ -216,6 +216,16 @@ def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Q
     assert quire("undo", "--conflicts", "fight").status == 2
 
 
+def test_where_a_run_is_in_the_way_the_undo_of_it_is_named(quire: Quire) -> None:
+    """An undo of what a formatter had reformatted led to markers only."""
+    conflict = {"writer": WRITER, "version": "v9", "lines": [{"start": 3, "end": 3}], "why": "lines", "run": 16}
+    plan = {"ok": True, "message": "Plan.", "files": [{"path": "a.py", "action": "none", "conflicts": [conflict]}]}
+    assert quire("undo", "--plan", undo=plan).out.splitlines()[2:] == [
+        "          conflict: alice/s1 built on it with v9 (line 3)",
+        "          it was a command: `quire undo --burst 16` takes it back, and then this goes, too",
+    ]
+
+
 def test_redo_takes_the_same_choice(quire: Quire) -> None:
     assert quire("redo").asked == [("redo", {})]
     assert quire("redo", "--batch", "812", "--plan").asked == [("redo", {"batch": "812", "plan": True})]

@@ -37,6 +37,7 @@ class Conflict(Kept, frozen=True, kw_only=True):
     seq: int
     why: str
     lines: list[Span]
+    run: Maybe[int] = UNSET  # burst of the `quire run` that made the change; undone first, it is in nobody's way
 
 
 class FirstSeen(Made, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from quire_daemon.tools.undo.plan import AS_THEN, LEASED, UNSEEN, Action
 from quire_journal.history import RECORD_LOST, Conflict, History, MissingBytes, is_by_git, missing_blob, rfc3339
 from quire_journal.model import counted, pause, version_token
 from quire_journal.text import changed_ranges, diff
+from quire_journal.views import RUN
 
 MOST_KEPT: Final = 20
 
@@ -186,7 +187,16 @@ def _brief(seq: int, history: History) -> dict[str, Any]:
 
 def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
     lines = [{"start": start + 1, "end": stop} for start, stop in conflict.lines]
-    return {**_kept(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
+    told = {**_kept(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
+    return {**told, "run": burst} if (burst := _run_of(conflict.seq, history)) else told
+
+
+def _run_of(seq: int, history: History) -> int:
+    """Return the burst of `quire run` whose command made a record; 0 if none did."""
+    record = history.record(seq)
+    attribution = None if record is None else history.attribution(record)
+    burst = None if attribution is None else history.burst(attribution.burst)
+    return burst.number if burst is not None and burst.form == RUN else 0
 
 
 def _lines_json(action: Action) -> dict[str, Any]:

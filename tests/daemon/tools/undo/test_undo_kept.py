@@ -8,7 +8,15 @@ from undoings import START, daemon_with, only_file
 
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
-from quire_journal.model.events import BytesGone, CaptureFailed, FileMoved, OutsideDeleted, OutsideWritten
+from quire_journal.model.events import (
+    BurstBegun,
+    BytesGone,
+    CaptureFailed,
+    FileMoved,
+    OutsideDeleted,
+    OutsideWritten,
+    WriteAttributed,
+)
 from quire_journal.model.ids import blob_id
 
 BINARY, OTHER = b"\0one", b"\0two"
@@ -372,3 +380,17 @@ def test_a_conflict_names_each_line_with_the_record_that_made_it() -> None:
     (file,) = daemon.ask("undo", {"writer": "ann", "plan": True}, daemon.ben)["files"]
     found = {one["seq"]: one["lines"] for one in file["conflicts"]}
     assert found == {saved: [{"start": 3, "end": 3}], bens: [{"start": 4, "end": 4}]}
+
+
+def test_a_conflict_with_a_run_names_the_burst_that_an_undo_of_takes_out_of_the_way() -> None:
+    daemon = MemoryDaemon()
+    daemon.outside("f.txt", lines("a"))
+    daemon.write("f.txt", lines("a", "ann's( )"), daemon.ann)
+    burst = daemon.note(BurstBegun("black f.txt", "run", 1 << 62, True, command="black f.txt"), who=daemon.ben)
+    made = daemon.outside("f.txt", lines("a", "ann's()"))
+    daemon.note(WriteAttributed((made,), daemon.ben.writer, "traced", burst), who=daemon.ben)
+    (file,) = daemon.ask("undo", {"writer": "ann", "plan": True}, daemon.ben)["files"]
+    assert [one["run"] for one in file["conflicts"]] == [burst]
+    assert daemon.ask("undo", {"burst": burst}, daemon.ben)["ok"]
+    assert daemon.ask("undo", {"writer": "ann"}, daemon.ben)["ok"]
+    assert daemon.text("f.txt") == lines("a")
