@@ -258,6 +258,8 @@ def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
         said.append(_signed(file["added"], file["removed"], view))
     elif file.get("binary"):
         said.append("binary")
+    if file.get("uncaptured"):
+        said.append(f"[not captured: {render.one_line(file['uncaptured']).replace('_', ' ')}]")
     if file.get("symbols"):
         taken = len(said[0]) + len(_signed(file.get("added", 0), file.get("removed", 0), view._replace(colours=_PLAIN)))
         most = min(max(view.width - taken - 8, LEAST), 80)

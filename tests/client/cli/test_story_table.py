@@ -100,6 +100,12 @@ def test_a_change_of_mode_is_told_without_lines() -> None:
     assert shown(story("saves", [only])) == ["outside  M run.sh  mode change"]
 
 
+def test_a_file_whose_bytes_are_not_kept_is_marked() -> None:
+    left = {**file("leak.txt", status="added", uncaptured="holds_secret")}
+    del left["added"], left["removed"]
+    assert shown(story("saves", [left])) == ["outside  A leak.txt  [not captured: holds secret]"]
+
+
 def test_many_files_are_cut_and_counted() -> None:
     files = [file(f"src/{number}.py") for number in range(7)]
     lines = shown(story("turn", files, writer=ADA, prompt="go", files_count=20, files_more=13, folders=["src/"]))

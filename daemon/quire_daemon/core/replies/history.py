@@ -168,6 +168,7 @@ class StoryFile(Shape, frozen=True, kw_only=True):
     added: Maybe[int] = UNSET  # lines
     removed: Maybe[int] = UNSET
     binary: Maybe[bool] = UNSET
+    uncaptured: Maybe[str] = UNSET  # why the journal lacks the bytes of `version`
     symbols: Maybe[list[str]] = UNSET  # functions, classes and headings with lines that changed
 
 

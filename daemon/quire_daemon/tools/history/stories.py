@@ -386,6 +386,8 @@ class _Teller:
                 told |= {"status": "moved", "moved_from": first.base_path}
             elif not new.gone and old.blob == new.blob and old.mode != new.mode:
                 told["status"] = "mode"
+        if not new.gone and new.uncaptured:
+            told["uncaptured"] = new.uncaptured
         changes = _joined(runs)
         counts = [self._lines(before, after, path) for before, after in changes]
         if any(count is not None and count.get("binary") for count in counts):

@@ -14,6 +14,7 @@ from quire_journal.model.events import (
     FOLDER,
     BurstBegun,
     BurstEnded,
+    CaptureFailed,
     CheckpointNamed,
     EditRefused,
     GitRan,
@@ -162,6 +163,14 @@ def test_a_file_that_is_as_it_was_is_not_listed() -> None:
     daemon.write("a.py", b"1\n", ann)
     (story, *_) = told(daemon)
     assert (story["files"], story["files_count"], story["writes"]) == ([], 0, 2)
+
+
+def test_a_file_whose_bytes_are_not_kept_says_why() -> None:
+    """A file with a secret was told as any other that was added."""
+    daemon = day()
+    daemon.note(CaptureFailed("leak.txt", "holds_secret", 8, evidence="watched"))
+    (leak,) = told(daemon)[0]["files"]
+    assert (leak["path"], leak["status"], leak["uncaptured"]) == ("leak.txt", "added", "holds_secret")
 
 
 def test_many_files_are_counted_and_more_are_listed_with_all() -> None:
