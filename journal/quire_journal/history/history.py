@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1, sha256
 from itertools import islice, takewhile
 from typing import Any, Final, TypeVar
@@ -174,9 +174,9 @@ class History:
         """See `PathNames.matching`."""
         return self._names.matching(self._reading, question, fits, part, most)
 
-    def holds_files(self, folder: str, at: int) -> bool:
-        """True if a path below `folder` existed after record `at`."""
-        below = self._names.below(self._reading, folder)
+    def holds_files(self, folder: str, at: int, besides: Container[str] = ()) -> bool:
+        """True if a path below `folder`, besides these, existed after record `at`."""
+        below = (path for path in self._names.below(self._reading, folder) if path not in besides)
         return any((found := self.version_at(path, at)) is not None and not found.gone for path in below)
 
     # ── versions ──

@@ -1,12 +1,23 @@
-"""Folders that an undo leaves empty and that the undone work made."""
+"""Empty folders: those that an undo leaves empty and that the undone work made, and those that a rollback leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final
 
+from quire_daemon.tools.history import path_filter
+from quire_daemon.tools.undo.choice import Choice
 from quire_daemon.tools.undo.plan import Action
 from quire_journal.history import FileTimeline, History
-from quire_journal.model import above, pause
+from quire_journal.model import FOLDER, OutsideWritten, above, pause
+from quire_journal.views.indexes import of_kind
+
+MOST_LOOKED_AT: Final = 5000
+"""Maximum number of writes by other programs that are searched for new folders."""
+
+MOST_NAMED: Final = 5
+"""Maximum number of folders that are named."""
 
 
 def emptied(actions: Sequence[Action], lives: Sequence[FileTimeline], history: History) -> tuple[str, ...]:
@@ -30,3 +41,30 @@ def _was_there(folder: str, at: int, history: History) -> bool:
     pause()
     itself = history.version_at(folder, at)
     return (itself is not None and not itself.gone) or history.holds_files(folder, at)
+
+
+def left_empty(
+    choice: Choice, actions: Sequence[Action], going: Sequence[str], history: History
+) -> dict[str, Any] | None:
+    """Return the warning about folders that other programs made after the point of a rollback and that it leaves empty;
+    None without such a folder. Nothing is known of what they are for. `going`: folders that go.
+    """
+    at, paths = choice.at, choice.paths
+    files = {action.unwound.now.path for action in actions if action.do in ("delete", "move")}
+    gone, fits = files.union(going), [path_filter(path, history) for path in paths]
+    found = dict[str, None]()
+    saved = history.with_terms([[of_kind(OutsideWritten.kind)]], at, history.head())
+    for seq in islice((seq for _, seqs in saved for seq in seqs), MOST_LOOKED_AT):
+        pause()
+        event = history.event(seq)
+        if isinstance(event, OutsideWritten) and event.entry == FOLDER and event.path not in found:
+            head = history.file(event.path)
+            is_new = head is not None and not head.gone and not _was_there(event.path, at, history)
+            if is_new and event.path not in gone and not history.holds_files(event.path, history.head(), besides=files):
+                found |= {event.path: None} if not fits or any(fit(event.path) for fit in fits) else {}
+    if not found:
+        return None
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    named = ", ".join(islice(found, MOST_NAMED)) + more
+    left = "is left" if len(found) == 1 else "are left"
+    return {"type": "folders", "message": f"{named} came since then by another program, and {left}, empty."}

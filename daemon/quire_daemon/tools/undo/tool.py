@@ -23,7 +23,7 @@ from quire_daemon.tools.undo.apply import CarryingOut
 from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.candidates import by_git_told, may_be_meant
 from quire_daemon.tools.undo.choice import Choice, read_token
-from quire_daemon.tools.undo.emptied import emptied
+from quire_daemon.tools.undo.emptied import emptied, left_empty
 from quire_daemon.tools.undo.params import How, Params, RedoParams, RestoreParams, RollbackParams, UndoParams
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
 from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, maker, stayed
@@ -39,7 +39,7 @@ from quire_daemon.tools.undo.report import (
 )
 from quire_daemon.tools.undo.select import require_as_planned
 from quire_journal.history import RECORD_LOST, History, gaps_after, gaps_json, named, warning
-from quire_journal.model import Refusal, counted, version_token
+from quire_journal.model import OUTSIDE, Refusal, counted, version_token
 
 P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 
@@ -103,6 +103,9 @@ def decide(params: Params, world: World) -> Decision:
         decision = CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
         decision = msgspec.structs.replace(decision, emptied=emptied(actions, seen.lives, history))
     told = left_out_json(choice, known) | _lost_json(choice, _point(params), actions, history)
+    if choice.how == "rollback" and any(known.writer(batch) == OUTSIDE for batch in choice.batches):
+        left = left_empty(choice, actions, emptied(actions, seen.lives, history), history)
+        told |= {"warnings": [*told.get("warnings", ()), left]} if left else {}
     if choice.left_out or choice.by_git:
         besides = f"{may_be_meant(choice.left_out, known)}{by_git_told(choice.by_git, choice.how)}"
         told["message"] = f"{decision.reply['message']}{besides}"

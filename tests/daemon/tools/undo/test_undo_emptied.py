@@ -71,3 +71,19 @@ def test_a_folder_goes_from_which_a_file_goes_back(daemon: MemoryDaemon) -> None
     assert daemon.ask("move_file", {"path": "kept/old.py", "to": "new/old.py"})["ok"]
     assert daemon.ask("undo", {})["ok"]
     assert (folders(daemon), daemon.read("kept/old.py")) == (["kept"], "one\n")
+
+
+def test_a_rollback_of_all_names_the_empty_folders_that_it_leaves(daemon: MemoryDaemon) -> None:
+    """It left them without a word."""
+    os.mkdir(daemon.files.at("before"))
+    daemon.look_at("before")
+    since = daemon.journal.head
+    for path in ("empty", "full"):
+        os.mkdir(daemon.files.at(path))
+        daemon.look_at(path)
+    daemon.outside("full/a.o", ONE)
+    daemon.outside("out/a.o", ONE)
+    reply = daemon.ask("rollback", {"to": f"seq:{since}", "writer": "*"})
+    said = "empty, full came since then by another program, and are left, empty."
+    assert [one["message"] for one in reply["warnings"]] == [said]
+    assert folders(daemon) == ["before", "empty", "full", "kept"]
