@@ -33,9 +33,10 @@ class Watch:
         """What is new; it is also added to `told`."""
         self.woken.clear()
         batch = self.watcher.drain()
+        self.told.locked -= batch.dirty - batch.locked
+        self.told.locked |= batch.locked - self.told.dirty  # else a change before it was not under the lock
         self.told.dirty |= batch.dirty
         self.told.touched |= batch.touched
-        self.told.locked |= batch.locked
         self.told.folders |= batch.folders
         self.told.overflowed |= batch.overflowed
         self.told.moved += batch.moved
