@@ -231,7 +231,7 @@ class SeesAll:
     def stop(self) -> None:
         """There is nothing to give back."""
 
-    def watch_index(self, folder: str) -> None:
+    def watch_git(self, folder: str, moved: Callable[[], None]) -> None:
         """No program of git runs."""
 
     def has_news(self) -> bool:

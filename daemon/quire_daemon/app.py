@@ -245,7 +245,7 @@ class App:
 
     def _watch_git(self) -> None:
         git = git_folder(os.fspath(self.root)) or os.path.join(self.root, ".git")
-        self.watcher.watch_index(os.path.relpath(os.path.realpath(git), os.path.realpath(self.root)))
+        self.watcher.watch_git(os.path.relpath(os.path.realpath(git), os.path.realpath(self.root)), self.git.moved)
 
     def _hear_git(self) -> None:
         try:

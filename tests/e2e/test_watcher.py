@@ -306,7 +306,8 @@ def test_what_changes_only_while_the_index_is_locked_is_told_apart(tmp_path: Pat
     if comes == "before the watcher":
         git.mkdir()
     watched = watch()
-    watched.watcher.watch_index(".git")
+    moves: list[int] = []
+    watched.watcher.watch_git(".git", lambda: moves.append(1))
     git.mkdir(exist_ok=True)
     watched.catch_up()
 
@@ -326,6 +327,10 @@ def test_what_changes_only_while_the_index_is_locked_is_told_apart(tmp_path: Pat
     batch = watched.catch_up()
     assert batch.locked == {"during", "during a second"}
     assert batch.locked < batch.dirty
+    assert not moves
+    (git / "HEAD.lock").touch()
+    (git / "HEAD.lock").rename(git / "HEAD")
+    watched.until(lambda: len(moves) == 1)
     assert watched.health().full
 
 

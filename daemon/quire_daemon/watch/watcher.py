@@ -52,6 +52,7 @@ class Watcher:
         self._root_gone = False
         self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → ending of names, callback
         self._git = ""  # git's folder; "" if none is watched
+        self._moved = wake
         self._is_locked = False  # git's index, as far as events were read
         self._own: list[tuple[str, Signature]] | None = None  # exchanges recorded in this `quiet`; None outside
         self._inotify: Inotify | None = None
@@ -97,11 +98,11 @@ class Watcher:
         if self._tree is not None:
             self._tree.add_single(folder)
 
-    def watch_index(self, folder: str) -> None:
+    def watch_git(self, folder: str, moved: Callable[[], None]) -> None:
         """Tell in each batch which files changed while git's index was locked: events have an order, and a lock is
-        brief. `folder`: git's, relative to the root.
+        brief. `folder`: git's, relative to the root. `moved` is called on the watcher's thread when git writes HEAD.
         """
-        self._git = folder
+        self._git, self._moved = folder, moved
         if self._tree is not None:
             self._tree.add_single(folder, gone=True)
 
@@ -258,7 +259,7 @@ class Watcher:
             if self._cookies.take(os.fsdecode(event.name)):
                 self._wake()
         elif folder == self._git != "":
-            self._take_lock(event)
+            self._take_git(event)
         elif folder in self._bells:
             ending, ring = self._bells[folder]
             if event.name.endswith(os.fsencode(ending)) and (event.is_moved_to or event.is_create):
@@ -274,12 +275,15 @@ class Watcher:
             else:
                 self._take_file(path, event)
 
-    def _take_lock(self, event: Event) -> None:
-        """Follow git's lock, which becomes the index, or is removed."""
+    def _take_git(self, event: Event) -> None:
+        """Follow git's lock, which becomes the index, or is removed; and HEAD."""
         if event.name == b"index.lock":
             self._is_locked = not event.is_delete
         elif event.name == b"index":
             self._is_locked = False
+        elif event.name == b"HEAD" and event.is_moved_to:
+            self._moved()
+            self._wake()
 
     def _take_file(self, path: str, event: Event) -> None:
         if self._ignored(path, False):

@@ -541,6 +541,36 @@ def test_a_move_that_no_write_was_labelled_by_is_not_recorded(tmp_path: Path) ->
     assert scene.ran() == []
 
 
+def test_a_new_branch_is_recorded_when_head_moves_though_no_file_changes(tmp_path: Path) -> None:
+    """It was recorded minutes later, with the next command, or never; and what was saved around it was one story."""
+    scene = Scene(tmp_path)
+    scene.git.moved()
+    scene.repository.points("side")
+    scene.git.tidy()
+    assert (scene.ran(), scene.git.awaits_name()) == ([], True), "its log does not say yet why"
+    scene.repository.logs(A, "checkout: moving from main to side")
+    moved_ns = scene.clock.ns
+    scene.clock.ns += 100 * MS
+    scene.git.tidy()
+    (ran,) = scene.ran()
+    assert (ran.command, ran.ended_ns) == ("checkout: moving from main to side", moved_ns)
+    assert (ran.head_before, ran.head_after) == (f"main {A[:12]}", f"side {A[:12]}")
+    assert not scene.git.awaits_name()
+
+
+def test_a_new_branch_by_a_command_that_is_heard_is_recorded_once(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.starts(7, lines("checkout", "-b", "side"))
+    scene.git.moved()
+    scene.repository.moves("side", A, "checkout: moving from main to side")
+    scene.git.tidy()
+    scene.clock.ns += 100 * MS
+    scene.git.tidy()
+    scene.ends(7)
+    scene.git.tidy()
+    assert [ran.evidence for ran in scene.ran()] == ["trace2"]
+
+
 def test_writes_under_the_index_lock_are_labelled_and_the_following_move_of_head_is_recorded(
     tmp_path: Path,
 ) -> None:

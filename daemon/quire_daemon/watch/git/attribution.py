@@ -29,6 +29,7 @@ class GitWriter:
     def __init__(self, recorder: Recorder, clock: Clock, head: GitHead, commands: Commands) -> None:
         self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
         self._traces: list[GitTrace | TraceFolder] = []
+        self._moved = False
 
     def hear(self, listener: socket, poll: TracePoll) -> None:
         self._traces.append(GitTrace(listener, poll, self._commands))
@@ -37,8 +38,12 @@ class GitWriter:
         """Read the reports of this user's git processes in a folder, if it exists."""
         self._traces.append(TraceFolder(folder, self._commands, is_alive))
 
+    def moved(self) -> None:
+        """Record soon which command moved HEAD. For any thread."""
+        self._moved = True
+
     def stirs(self) -> bool:
-        return any(trace.stirs() for trace in self._traces)
+        return self._moved or any(trace.stirs() for trace in self._traces)
 
     def look(self) -> None:
         for trace in self._traces:
@@ -49,11 +54,18 @@ class GitWriter:
         self._commands.begun.clear()
         while self._commands.ended:  # each once, even if it cannot be recorded
             self._note(self._commands.ended.pop(0))
+        if self._moved:
+            self._moved = False
+            self._head.expect(self._clock.now_ns())
 
     def tidy(self) -> None:
-        """Read new reports, and record the moves of HEAD that labelled writes."""
+        """Read new reports, and record the moves of HEAD that labelled writes or were told of. A command that reports
+        is recorded at its end, with its moves.
+        """
         if self.stirs():
             self.look()
+        if self._commands.is_running:
+            return
         for move in self._head.finished(self._clock.now_ns()):
             said, at_ns = move.after.action, move.after.at_ns
             ran = GitRan(said, evidence="head", ended_ns=at_ns, head_before=str(move.before))
@@ -61,7 +73,7 @@ class GitWriter:
             self._recorder.note(ran, OUTSIDE)
 
     def awaits_name(self) -> bool:
-        """True if `tidy` may soon record the command of a write that has only the label of the lock."""
+        """True if `tidy` may soon record a command: one that moved HEAD, or whose write has only the lock's label."""
         return self._head.awaits_name(self._clock.now_ns())
 
     def hint(self, path: str, at_ns: int, exact: bool) -> str:

@@ -185,8 +185,12 @@ class GitHead:
         self._look()
         return str(self.now)
 
+    def expect(self, now_ns: int) -> None:
+        """HEAD was written: `finished` returns the move, as soon as its log says why."""
+        self._expected_ns = self._nameless_ns = now_ns + EXPECTED_NS
+
     def awaits_name(self, now_ns: int) -> bool:
-        """True if a write has only the label of the lock, and a move of HEAD may soon name the command."""
+        """True if HEAD was written, or a write has only the label of the lock: the command may soon be known."""
         return now_ns <= self._nameless_ns
 
     def merged_since(self, ns: int) -> str:

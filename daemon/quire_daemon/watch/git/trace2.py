@@ -235,6 +235,11 @@ class Commands:
             c for c, command in self._running.items() if not command.counts and now_ns - command.came_ns > SILENT_NS
         ]
 
+    @property
+    def is_running(self) -> bool:
+        """True if a command that counts has not ended."""
+        return any(command.counts and not command.ended_ns for command in self._running.values())
+
     def writing(self, path: str, at_ns: int, slack_ns: int = 0) -> list[Command]:
         return [command for command in self._all() if command.wrote(path, at_ns, slack_ns)]
 
