@@ -101,16 +101,23 @@ def verdicts(
     masks = sorted(replacements.by.items())
     found = [_verdict(claim, edge.size, roots, kept) for claim in claims]
     held = [one.claim for one in found if one.state == HELD]
-    fits = max((claim.head.size for claim in held), default=0)
     return [
         msgspec.structs.replace(
             one,
-            fits=max(one.fits, min(fits, one.claim.head.size)) if one.state != HELD else one.claim.head.size,
+            fits=max(one.fits, _bound(one.claim, held)) if one.state != HELD else one.claim.head.size,
             masked=tuple((seq, by) for seq, by in masks if seq <= one.claim.head.size < by),
             forked=one.state == DIFFERS and any(claim.head.origin == one.claim.head.origin for claim in held),
         )
         for one in found
     ]
+
+
+def _bound(claim: Claim, held: Sequence[Claim]) -> int:
+    """Return the number of first records of `claim` that a smaller head in `held` proves. One that was signed later may
+    be of a journal that was put back and went on, and proves nothing about the records before.
+    """
+    timed = [one for one in held if bool(one.at_s) == bool(claim.at_s) and one.at_s <= claim.at_s]
+    return max((one.head.size for one in timed if one.head.size < claim.head.size), default=0)
 
 
 class _Kept:

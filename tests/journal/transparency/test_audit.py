@@ -220,6 +220,16 @@ def test_heads_that_fit_give_bounds(at: Signed) -> None:
     assert "In the records 9 to 20 some were changed" in findings(second)[0]
 
 
+def test_a_head_that_was_signed_after_the_journal_was_put_back_gives_no_bound(at: Signed) -> None:
+    """It fits the journal, and says nothing about what the lost records were."""
+    store = grown(grown(Scribe().introduce(), 12), 40, "after it was put back").store
+    for size in (15, 25):
+        newer = claim_of(signed(tree(store, size)[0], PRIVATE, 1_700_000_500), "the state folder", KEYS)
+        first, second = verdicts(store, [at.claim, newer])
+        assert (first.state, second.state, first.fits) == (DIFFERS, HELD, 0)
+        assert "In the records 1 to 20 some were changed" in findings(first)[0]
+
+
 # ── what an honest journal may do ──
 
 
