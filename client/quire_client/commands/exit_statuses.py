@@ -22,6 +22,7 @@ _STATUS_OF: Final = {
     "unknown": NO_DAEMON,
     "no_daemon": NO_DAEMON,
     "expired": NO_DAEMON,
+    "unreachable": NO_DAEMON,
     "permission_denied": DENIED,
     "outside_workspace": DENIED,
     "lease_held": LEASE_HELD,

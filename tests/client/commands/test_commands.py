@@ -18,7 +18,9 @@ import quire_client.commands
 from quire_client.commands.base import Command, Invocation
 from quire_client.commands.options import COMMON
 from quire_client.commands.table import COMMANDS, offered
+from quire_client.hub import join
 from quire_journal import VERSION
+from quire_journal.workspaces import place_of
 
 # -- help --------------------------------------------------------------------------------------------------------
 
@@ -283,6 +285,12 @@ def test_what_nobody_expected_is_a_sentence_and_status_70(quire: Quire) -> None:
     ran = quire("status", status=RuntimeError("surprise"))
     assert ran.status == 70
     assert ran.err == "quire: Something unexpected happened: RuntimeError: surprise. QUIRE_TRACEBACK=1 shows where.\n"
+
+
+def test_a_hub_that_cannot_be_reached_is_status_4(quire: Quire, site: Path) -> None:
+    join(place_of(site).state, "http://hub.invalid/team")
+    ran = quire("hub", "verify", "--json")
+    assert (ran.status, json.loads(ran.out)["error"]) == (4, "unreachable")
 
 
 def test_an_interruption_is_status_130(quire: Quire) -> None:

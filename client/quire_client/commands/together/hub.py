@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
-from quire_client.commands import DAMAGED, DONE, FAULT, Command, Invocation, MissingArgument, Option, Usage
+from quire_client.commands import DAMAGED, DONE, Command, Invocation, MissingArgument, Option, Usage
 
 if TYPE_CHECKING:
     from quire_client.ship import HubAddress
@@ -42,8 +42,7 @@ def run(call: Invocation) -> int:
             return _status(call)
     except FarSideUnreachable as error:
         message = f"The hub cannot be reached: {error}. Nothing is lost here; what is recorded waits."
-        call.answer({"ok": False, "error": "unreachable", "message": message}, lambda reply: "")
-        return FAULT
+        return call.answer({"ok": False, "error": "unreachable", "message": message}, lambda reply: "")
     raise Usage(f"quire hub {render.one_line(verb)}: there are {', '.join(VERBS[:-1])} and {VERBS[-1]}.")
 
 
@@ -265,7 +264,8 @@ COMMAND = Command(
     "and `claims` show it with --all-checkouts, `quire log` with --host. ADDRESS is nats://HOST:PORT/TEAM, or tls://…\n"
     "for another machine. The hub carries and never decides: without it everything goes on here, and what is recorded\n"
     "waits. What is secret, ignored or uncaptured never leaves, as with `quire ship`, which join starts. verify reads\n"
-    "all journals of the team and checks them. serve --dev runs a server for trying on this machine.",
+    "all journals of the team and checks them; status 7 says that one is not sound, status 4 that the hub cannot be\n"
+    "reached or the team is gone there. serve --dev runs a server for trying on this machine.",
     example="quire hub join nats://127.0.0.1:4222/dev",
     run=run,
     words=VERBS,
