@@ -81,10 +81,12 @@ def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) 
 
 
 def siblings(far: FarSide, found: FarJournal) -> list[str]:
-    """Return a sentence for each other journal in the store that began as a copy of this one."""
+    """Return a sentence for each other journal in the store that began as a copy of this one. Segments (signed groups
+    of records) of this journal that arrived after it was read are not mentioned.
+    """
     own = {name: last for name, _, last in found.spans}
     said = []
-    for name, upto in own.items():
+    for name, _, upto in found.spans[:-1]:  # beyond the last one, it is this journal that goes on
         beyond = next(far.segments.numbers(name, upto), 0)
         if beyond:
             said.append(f"{name} goes on there from segment {beyond} without this journal, which forked from it")

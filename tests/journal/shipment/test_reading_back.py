@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from scribe import SECOND, Scribe
 
 from quire_client.ship.address import FarSide
 from quire_client.ship.memory import MemoryObjects
-from quire_client.ship.reader import MOST_HEADS, _thinned, read_journal
+from quire_client.ship.reader import MOST_HEADS, _thinned, read_journal, siblings
 from quire_journal.model.events import Event, FileWritten, LeaseExpired
 from quire_journal.shipment.ledger import fork_at, forked
 from quire_journal.shipment.outbox import QUIET_NS, Rules, seal
@@ -137,6 +137,46 @@ def test_a_fork_is_read_through_its_parents() -> None:
     far = FarSide.of(objects)
     assert read_journal(far, "j.f00d", KEYS).at.seq == COUNT + 10
     assert read_journal(far, "j", KEYS).at.seq == COUNT + 150
+
+
+class Shipping(MemoryObjects):
+    """A far side to which `ships` carries more, each time the contents or segments there are read."""
+
+    def __init__(self, held: dict[str, bytes], ships: Callable[[], object]) -> None:
+        super().__init__()
+        self.held, self._ships = held, ships
+
+    def get(self, key: str) -> bytes | None:
+        self._ships()
+        return super().get(key)
+
+
+def test_segments_that_arrive_while_it_is_read_are_no_fork() -> None:
+    scribe, objects = journal_of(events()), MemoryObjects()
+    at = [ship(scribe, objects, Position("j"))]
+
+    def ships() -> None:
+        scribe.note(LeaseExpired(1, "meanwhile.txt"))
+        at.append(ship(scribe, objects, at[-1]))
+
+    far = FarSide.of(Shipping(objects.held, ships))
+    found = read_journal(far, "j", KEYS)
+    assert siblings(far, found) == []
+    assert found.at.seq == COUNT, "up to what was there when the reading began"
+    assert at[-1].number > found.at.number
+    heads = [claim_of(read_note(head), "the far side", KEYS) for head in found.heads]
+    assert {one.state for one in verdicts(scribe.store, heads)} == {HELD}
+
+
+def test_a_journal_that_goes_on_without_its_fork_is_told() -> None:
+    objects = MemoryObjects()
+    at = ship(journal_of(LIST), objects, Position("j"))
+    ship(journal_of([*LIST, *events("clone", 10)]), objects, forked(at, fork_at(at, "f00d")))
+    far = FarSide.of(objects)
+    assert siblings(far, read_journal(far, "j.f00d", KEYS)) == []
+    ship(journal_of([*LIST, *events("here", 150)]), objects, at)
+    (said,) = siblings(far, read_journal(far, "j.f00d", KEYS))
+    assert said == f"j goes on there from segment {at.number + 1} without this journal, which forked from it"
 
 
 def test_of_many_heads_some_are_told_and_the_newest() -> None:
