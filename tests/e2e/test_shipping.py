@@ -83,7 +83,9 @@ def bytes_of(folder: Path) -> bytes:
 
 
 def read(folder: Path, journal: str) -> FarJournal:
-    return read_journal(open_far_side(str(folder)), journal)
+    found = read_journal(open_far_side(str(folder)), journal)
+    assert found.wrong == ()
+    return found
 
 
 def contents(far: FarSide, journal: str) -> Iterator[tuple[bytes, bytes]]:

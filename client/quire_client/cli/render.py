@@ -81,6 +81,12 @@ def one_line(text: object, limit: int = 200) -> str:
     return folded if len(folded) <= limit else folded[: limit - 1] + "…"
 
 
+def first_of(findings: Sequence[object], most: int = 20) -> list[str]:
+    """Return the first of several findings, each on one line, and a line with the number of those left out."""
+    more = len(findings) - most
+    return [one_line(one, 500) for one in findings[:most]] + ([f"and {more} more; --json has all"] if more > 0 else [])
+
+
 def path(name: object) -> str:
     """Return a path as it is, quoted as by git if a terminal cannot show it."""
     whole = str(name)

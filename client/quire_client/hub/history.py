@@ -14,8 +14,17 @@ from quire_client.hub.overview import card_of, labels
 from quire_client.hub.team import Card
 from quire_client.ship import FarSide, NatsConnection
 from quire_journal.history import rfc3339
-from quire_journal.model import OUTSIDE, Record, WriteAttributed, WriterIntroduced, paths_of, read_record, writer_name
-from quire_journal.shipment import read_segment
+from quire_journal.model import (
+    OUTSIDE,
+    JournalDamaged,
+    Record,
+    WriteAttributed,
+    WriterIntroduced,
+    paths_of,
+    read_record,
+    writer_name,
+)
+from quire_journal.shipment import BadSegment, read_segment
 
 PAUSE_NS: Final = 300_000_000_000
 """Pause of a writer, in nanoseconds, that ends a group."""
@@ -90,9 +99,13 @@ class HostHistory:
         is known.
         """
         while self._read < len(self._numbers) and until not in self._names:
-            segment = read_segment(self._far.segments.get(self._journal, self._numbers[self._read]) or b"")
+            number = self._numbers[self._read]
+            try:
+                segment = read_segment(self._far.segments.get(self._journal, number) or b"")
+                told = [read_record(seq, stored) for seq, stored, _ in segment.rows() if stored]
+            except (BadSegment, JournalDamaged) as error:
+                raise BadSegment(f"segment {number} of {self.checkout} was changed: {error}") from error
             self._read += 1
-            told = [read_record(seq, stored) for seq, stored, _ in segment.rows() if stored]
             for record in told:
                 event = record.event()
                 if isinstance(event, WriterIntroduced):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quire_client.hub.team import Card, Cards
 from quire_client.ship import FarSide, NatsConnection, read_journal, siblings
-from quire_journal.model import read_record
+from quire_journal.model import JournalDamaged, read_record
 from quire_journal.shipment import BadSegment, origin_of, read_segment
 from quire_journal.transparency import BadNote, read_vkey
 
@@ -54,10 +54,10 @@ def journals_at_hub(connection: NatsConnection, far: FarSide) -> list[JournalAtH
 def _at_hub(journal: str, label: str, last: int, data: bytes | None) -> JournalAtHub:
     try:
         segment = read_segment(data or b"")
-    except BadSegment as error:
-        return JournalAtHub(journal, label, last, 0, 0, str(error))
-    told = [(seq, stored) for seq, stored, _ in segment.rows() if stored]
-    newest_ns = read_record(*told[-1]).at_ns if told else 0
+        told = [(seq, stored) for seq, stored, _ in segment.rows() if stored]
+        newest_ns = read_record(*told[-1]).at_ns if told else 0
+    except (BadSegment, JournalDamaged) as error:
+        return JournalAtHub(journal, label, last, 0, 0, f"segment {last} was changed: {error}")
     return JournalAtHub(journal, label, last, segment.last, newest_ns)
 
 
@@ -65,7 +65,7 @@ def checked_journal(far: FarSide, journal: str, card: Card | None, contents: boo
     """Read and check all of a journal; without a card, no signatures. Raises `FarSideUnreachable`."""
     try:
         keys = [read_vkey(line) for line in card.keys.splitlines()] if card is not None else []
-        found = read_journal(far, journal, keys, contents)
-    except (BadSegment, BadNote) as error:
+    except BadNote as error:
         return JournalVerdict(0, bool(card), [str(error)])
-    return JournalVerdict(found.at.seq, bool(keys), siblings(far, found))
+    found = read_journal(far, journal, keys, contents)
+    return JournalVerdict(found.at.seq, bool(keys), [*found.wrong, *siblings(far, found)])

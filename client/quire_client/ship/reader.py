@@ -7,11 +7,14 @@ needed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
+import msgspec
+
 from quire_client.ship.address import FarSide, open_far_side
-from quire_journal.shipment import BadSegment, Position, Segment, follow, origin_of, read_segment
+from quire_journal.shipment import BadSegment, Position, Segment, follow, origin_of, position_before, read_segment
 from quire_journal.transparency import VerifierKey
 
 MOST_HEADS: Final = 1000
@@ -19,35 +22,137 @@ MOST_HEADS: Final = 1000
 
 
 class FarJournal(NamedTuple):
-    at: Position  # its end
+    at: Position  # after the last sound segment
+    segments: int  # number of sound segments
     withheld: int  # records of which only the hash is there
-    contents: int  # encrypted contents that its segments name
-    heads: tuple[str, ...]  # signed heads, oldest first
+    contents: int  # encrypted contents that its segments name, without those in `wrong`
+    heads: tuple[str, ...]  # signed heads of sound segments, oldest first
     spans: tuple[tuple[str, int, int], ...] = ()  # (name, first and last segment) of each fork, the oldest first
+    wrong: tuple[str, ...] = ()  # segments and contents that are missing or were changed, a clause each
+
+
+class _Read(NamedTuple):
+    """A segment (signed group of records) as it was found, or several that are missing."""
+
+    journal: str
+    number: int
+    upto: int  # the last one
+    hash: bytes = b""  # sha256; b"" if it is missing
+    prev: bytes = b""  # the hash that it holds of its predecessor
+    fault: str = ""  # why it is not sound by itself, as a clause
+
+
+_MISSING: Final = "is missing"
 
 
 def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), contents: bool = True) -> FarJournal:
     """Read and check all segments (signed groups of records) of a journal in the store `far`.
 
     One of `keys` must have signed each segment; without keys, signatures are not checked. `contents` also checks the
-    blobs. Raises BadSegment for the first error, and FarSideUnreachable if the store fails.
+    blobs. After a segment that is missing or was changed, the reading goes on with the next one. Raises
+    FarSideUnreachable if the store fails.
     """
-    spans = _spans(far, journal)
-    at = Position(spans[0][0])
+    try:
+        spans = _spans(far, journal)
+    except BadSegment as error:
+        return FarJournal(Position(journal), 0, 0, 0, (), (), (str(error),))
+    at: Position | None = Position(spans[0][0])  # None: unknown
+    last = Position(journal)
     withheld = named = 0
     heads: list[str] = []
-    for name, first, last in spans:
-        for number in range(first, last + 1):
-            data = far.segments.get(name, number)
-            if data is None:
-                raise BadSegment(f"segment {number} of {name} is missing")
-            segment, at = follow(at, data, keys)
-            if contents:
-                _require_contents(far, segment)
+    read: list[_Read] = []
+    wrong: list[tuple[int, str]] = []
+    for name, number, upto in _slots(far, spans):
+        data = far.segments.get(name, number) if number == upto else None
+        one, segment, at = _followed(at, _Read(name, number, upto), data, keys)
+        read.append(one)
+        if segment is None:
+            continue
+        bad = _wrong_contents(far, segment) if contents else []
+        wrong += [(number, f"the content {content}, which segment {number} names, {how}") for content, how in bad]
+        named += len(segment.blobs) - len(bad)
+        if at is not None:
+            last = at
             withheld += len(segment.leaves)
-            named += len(segment.blobs)
             heads.append(segment.head)
-    return FarJournal(at, withheld, named, _thinned(heads), tuple(spans))
+    faults = _faults(read)
+    wrong = sorted([*_told(faults), *wrong], key=lambda one: one[0])
+    said = tuple(sentence for _, sentence in wrong)
+    return FarJournal(last, len(read) - len(faults), withheld, named, _thinned(heads), tuple(spans), said)
+
+
+def _slots(far: FarSide, spans: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, number, number) of each segment (signed group of records) that is listed, and (name, first, last) of
+    each gap. A gap of one looks like a listed segment, and is not there when it is read.
+    """
+    for name, first, last in spans:
+        for number in far.segments.numbers(name, first - 1):
+            if number > last:
+                break
+            if number > first:
+                yield name, first, number - 1
+            yield name, number, number
+            first = number + 1
+        if first <= last:
+            yield name, first, last
+
+
+def _followed(
+    at: Position | None, slot: _Read, data: bytes | None, keys: Sequence[VerifierKey]
+) -> tuple[_Read, Segment | None, Position | None]:
+    """Return a segment (signed group of records) as found, decoded (None if it cannot be), and the position after it
+    (None if unknown).
+    """
+    if data is None:
+        return slot._replace(fault=_MISSING), None, None
+    slot = slot._replace(hash=hashlib.sha256(data).digest())
+    try:
+        segment = read_segment(data)
+    except BadSegment as error:
+        return slot._replace(fault=str(error)), None, None
+    start = at or position_before(segment, slot.journal, slot.number)
+    try:
+        # `_faults` compares the hashes: either of two neighbours may be the changed one.
+        _, after = follow(msgspec.structs.replace(start, hash=segment.prev), data, keys)
+    except BadSegment as error:
+        return slot._replace(fault=str(error)), segment, None
+    return slot._replace(prev=segment.prev), segment, after
+
+
+def _faults(read: Sequence[_Read]) -> list[_Read]:
+    """Return those that are not sound, by themselves or by the hash that the segment after them holds."""
+    found: list[_Read] = []
+    expected: bytes | None = None  # the hash that the segment after it holds; None: unknown
+    sure = False  # that segment itself is as it was
+    for one in reversed(read):
+        fits = expected == one.hash
+        if not one.fault and expected is not None and not fits:
+            other = f"segment {one.number + 1} holds another hash of it"
+            one = one._replace(fault=other if sure else f"{other}, unless that one was changed")
+        if one.fault:
+            found.insert(0, one)
+        expected, sure = (None, False) if one.fault else (one.prev, fits)
+    return found
+
+
+def _told(faults: Sequence[_Read]) -> list[tuple[int, str]]:
+    """Return (number, clause) of faults, neighbours with the same one together."""
+    merged: list[_Read] = []
+    for one in faults:
+        before = merged[-1] if merged else None
+        if before and (before.journal, before.fault, before.upto + 1) == (one.journal, one.fault, one.number):
+            merged[-1] = before._replace(upto=one.upto)
+        else:
+            merged.append(one)
+    return [(one.number, _clause(one)) for one in merged]
+
+
+def _clause(one: _Read) -> str:
+    several = one.upto > one.number
+    which = f"segments {one.number} to {one.upto}" if several else f"segment {one.number}"
+    if one.fault == _MISSING:
+        return f"{which} of {one.journal} {'are' if several else 'is'} missing"
+    return f"{which} {'were' if several else 'was'} changed: {one.fault}"
 
 
 def has_all(far: FarSide, journal: str, number: int) -> bool:
@@ -62,21 +167,19 @@ def has_all(far: FarSide, journal: str, number: int) -> bool:
     )
 
 
-def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal | None, list[str]]:
-    """Check a journal in the store at `address`; return the journal found (None if it is damaged) and a list of errors.
-    `number` is the last segment (signed group of records) known to have arrived. Raises FarSideUnreachable if the store
-    fails.
+def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal, list[str]]:
+    """Check a journal in the store at `address`; return the journal found and a list of errors. `number` is the last
+    segment (signed group of records) known to have arrived. Raises FarSideUnreachable if the store fails.
     """
     far = open_far_side(address)
     try:
         found = read_journal(far, journal, keys)
-        wrong = siblings(far, found)
-    except BadSegment as error:
-        return None, [str(error)]
+        wrong = [*found.wrong, *siblings(far, found)]
     finally:
         far.close()
-    if found.at.number < number:
-        wrong.append(f"it ends with segment {found.at.number}, and {number} were read back there: its end is missing")
+    last = found.spans[-1][2] if found.spans else 0
+    if 0 < last < number:
+        wrong.append(f"it ends with segment {last}, and {number} were read back there: its end is missing")
     return found, wrong
 
 
@@ -90,7 +193,7 @@ def siblings(far: FarSide, found: FarJournal) -> list[str]:
         beyond = next(far.segments.numbers(name, upto), 0)
         if beyond:
             said.append(f"{name} goes on there from segment {beyond} without this journal, which forked from it")
-    first = origin_of(found.spans[0][0])
+    first = origin_of(found.at.journal)
     others = (name for name in far.segments.journals() if name not in own and origin_of(name) == first)
     return said + [f"{name} is there, too: another copy of this journal ships, or did" for name in others]
 
@@ -101,25 +204,36 @@ def _spans(far: FarSide, journal: str, upto: int = 0) -> list[tuple[str, int, in
     while upto:
         if any(name == journal for name, _, _ in found):
             raise BadSegment(f"{journal} is said to be a fork of itself")
-        first = next((one for one in far.segments.numbers(journal) if one <= upto), 0)
-        segment = read_segment(far.segments.get(journal, first) or b"") if first else None
-        if segment is None:
-            raise BadSegment(f"segment {upto} of {journal} is missing")
+        there = [number for number in far.segments.numbers(journal) if number <= upto]
+        parent = _parent(far, journal, there)
+        first = there[0] if parent else 1
         found.insert(0, (journal, first, upto))
-        if first > 1 and not segment.parent:
-            raise BadSegment(f"the first segment of {journal} is missing, and {first} is no fork")
-        journal, upto = segment.parent, first - 1
+        journal, upto = parent, first - 1
     if not found:
         raise BadSegment(f"there is no segment of {journal}")
     return found
 
 
-def _require_contents(far: FarSide, segment: Segment) -> None:
+def _parent(far: FarSide, journal: str, numbers: Sequence[int]) -> str:
+    """Return the journal from which this one forked, by the first of its segments (signed groups of records) that can
+    be read; "" if it is no fork, or none can.
+    """
+    for number in numbers:
+        with suppress(BadSegment):
+            segment = read_segment(far.segments.get(journal, number) or b"")
+            if (segment.journal, segment.number) == (journal, number):
+                return segment.parent
+    return ""
+
+
+def _wrong_contents(far: FarSide, segment: Segment) -> list[tuple[str, str]]:
+    """Return (name, what is wrong) of each content of a segment that is missing or was changed."""
+    found = []
     for _, name in segment.blobs:
         there = far.blobs.get(name.hex())
         if there is None or hashlib.sha256(there).digest() != name:
-            wrong = "is missing" if there is None else "was changed"
-            raise BadSegment(f"the content {name.hex()[:16]}…, which segment {segment.number} names, {wrong}")
+            found.append((f"{name.hex()[:16]}…", _MISSING if there is None else "was changed"))
+    return found
 
 
 def _thinned(heads: Sequence[str]) -> tuple[str, ...]:

@@ -15,5 +15,5 @@ else:
         disclosure="Hidden shipped_blob",
         ledger="ContentKeys beginning fork_at forked keep_keys keep_position lineage origin_of position",
         outbox="Rules SealedSegment adopted seal",
-        segment="BadSegment Position Segment follow read_segment",
+        segment="BadSegment Position Segment follow position_before read_segment",
     )

@@ -20,7 +20,7 @@ _LEAF_BYTES: Final = 32
 
 
 class BadSegment(ValueError):
-    """The bytes are no segment, or do not follow its predecessor. The message is a sentence without full stop."""
+    """The bytes are no segment, or do not follow its predecessor. The message is a clause, with the segment as "it"."""
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):
@@ -47,10 +47,10 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
         for seq, stored in enumerate(self.records, self.first):
             leaf = leaf_hash(record_hash(stored)) if stored else next(withheld, b"")
             if len(leaf) != _LEAF_BYTES:
-                raise BadSegment(f"segment {self.number} lacks the leaf of record {seq}")
+                raise BadSegment(f"it lacks the leaf of record {seq}")
             yield seq, stored, leaf
         if next(withheld, None) is not None:
-            raise BadSegment(f"segment {self.number} has leaves of no record")
+            raise BadSegment("it has leaves of no record")
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
@@ -81,29 +81,36 @@ def read_segment(data: bytes) -> Segment:
     """Decode a segment. Raises `BadSegment`."""
     try:
         segment = _DECODER.decode(data)
-    except msgspec.MsgspecError as error:
-        raise BadSegment(f"these bytes are no segment ({error})") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadSegment(f"its bytes are no segment ({error})") from error
     if segment.format != FORMAT:
-        raise BadSegment(f"the segment has format {segment.format}, and this version reads {FORMAT}")
+        raise BadSegment(f"it has format {segment.format}, and this version of Quire reads {FORMAT}")
     if not segment.records:
-        raise BadSegment(f"segment {segment.number} has no records")
+        raise BadSegment("it has no records")
     return segment
 
 
+def position_before(segment: Segment, journal: str, number: int) -> Position:
+    """Return the position before the segment stored as `number` of `journal`, as the segment itself states it: to read
+    on where its predecessor is missing or was changed. The tree is unknown from there on.
+    """
+    return Position(journal, number=number - 1, hash=segment.prev, tree=Frontier(max(0, segment.first - 1)))
+
+
 def follow(position: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> tuple[Segment, Position]:
-    """Return the segment, and the position after it. One of `keys`, if any, must have signed its head. Raises
-    `BadSegment` for bytes that do not continue from `position`.
+    """Return the segment, and the position after it. One of `keys`, if any, must have signed its head; its root is
+    compared if the tree is known. Raises `BadSegment` for bytes that do not continue from `position`.
     """
     segment = read_segment(data)
     forks = segment.journal != position.journal and segment.parent == position.journal
     if segment.journal != position.journal and not forks:
-        raise BadSegment(f"segment {segment.number} is one of the journal {segment.journal}, not {position.journal}")
+        raise BadSegment(f"it is one of the journal {segment.journal}, not of {position.journal}")
     if segment.number != position.number + 1:
-        raise BadSegment(f"segment {position.number + 1} is missing, and {segment.number} stands in its place")
+        raise BadSegment(f"segment {segment.number} stands in its place")
     if segment.prev != position.hash:
-        raise BadSegment(f"segment {segment.number} does not hold the hash of the segment before")
+        raise BadSegment("it does not hold the hash of the segment before")
     if segment.first != position.seq + 1:
-        raise BadSegment(f"segment {segment.number} begins with record {segment.first}, not {position.seq + 1}")
+        raise BadSegment(f"it begins with record {segment.first}, not {position.seq + 1}")
     tree, before = position.tree, position.link
     for seq, stored, leaf in segment.rows():
         tree = tree.append(leaf)
@@ -117,7 +124,7 @@ def _linked(seq: int, stored: bytes, before: bytes) -> bytes:
     try:
         record = read_record(seq, stored)
     except JournalDamaged as error:
-        raise BadSegment(str(error)) from error
+        raise BadSegment(f"its record {seq} cannot be decoded") from error
     if record.seq != seq:
         raise BadSegment(f"record {record.seq} stands in the place of record {seq}")
     if before and record.prev != before:
@@ -131,8 +138,8 @@ def _require_head(segment: Segment, tree: Frontier, keys: Sequence[VerifierKey])
         head = read_head(note.text)
         signed = not keys or bool(note.signed_by(keys))
     except BadNote as error:
-        raise BadSegment(f"the head of segment {segment.number} is none: {error}") from error
+        raise BadSegment(f"its head is none: {error}") from error
     if not signed:
-        raise BadSegment(f"the head of segment {segment.number} is not signed by a known key")
-    if (head.size, head.root) != (tree.size, tree.root()):
-        raise BadSegment(f"the records up to {tree.size} are not those of the signed head of segment {segment.number}")
+        raise BadSegment("its head is not signed by a known key")
+    if head.size != tree.size or (tree.is_known and head.root != tree.root()):
+        raise BadSegment(f"the records up to {tree.size} are not those of its signed head")

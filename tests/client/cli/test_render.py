@@ -153,3 +153,8 @@ def test_a_table_that_is_wider_than_the_terminal_has_the_middle_of_its_widest_ce
     assert told == ["v7   src/xxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxx/end.py  +1 -0", "v12  a.py"]
     assert max(map(len, told)) == 60
     assert render.columns(rows, 200) == render.columns(rows)
+
+
+def test_of_many_findings_the_first_and_their_number_are_told() -> None:
+    assert render.first_of(["one", "two\nlines"], 2) == ["one", "two lines"]
+    assert render.first_of(["one", "two", "three", "four"], 2) == ["one", "two", "and 2 more; --json has all"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from hypothesis import given, strategies as st
+from msgspec.structs import replace
 from scribe import SECOND, Scribe
 
 from quire_client.ship.address import FarSide
@@ -13,7 +15,7 @@ from quire_client.ship.reader import MOST_HEADS, _thinned, read_journal, sibling
 from quire_journal.model.events import Event, FileWritten, LeaseExpired
 from quire_journal.shipment.ledger import fork_at, forked
 from quire_journal.shipment.outbox import QUIET_NS, Rules, seal
-from quire_journal.shipment.segment import BadSegment, Position
+from quire_journal.shipment.segment import Position, encode_segment, read_segment
 from quire_journal.transparency.audit import CUT, DIFFERS, HELD, HeadVerdict, claim_of, verdicts
 from quire_journal.transparency.checkpoint import TreeHead, keys_of, signed
 from quire_journal.transparency.ed25519 import public_of
@@ -63,6 +65,19 @@ def kept() -> MemoryObjects:
     return objects
 
 
+def four() -> MemoryObjects:
+    """The far side of a journal of four segments, each with contents."""
+    scribe, objects, at = Scribe(), MemoryObjects(), Position("j")
+    for n in range(4):
+        for file in range(3):
+            scribe.note(FileWritten(f"{file}.txt", scribe.hold(b"%d %d\n" % (n, file)), 4, 0o644))
+        at = ship(scribe, objects, at)
+    return objects
+
+
+FOUR = four()
+
+
 def verdict(objects: MemoryObjects, scribe: Scribe) -> list[HeadVerdict]:
     heads = read_journal(FarSide.of(objects), "j", KEYS).heads
     return verdicts(scribe.store, [claim_of(read_note(head), "the far side", KEYS) for head in heads])
@@ -103,8 +118,9 @@ def test_a_tail_that_was_cut_and_an_old_copy_are_told(left: int, kept: MemoryObj
 def test_a_far_side_that_somebody_rewrote_with_another_key_is_not_believed() -> None:
     objects = MemoryObjects()
     ship(journal_of(events("forged")), objects, Position("j"), FORGER)
-    with pytest.raises(BadSegment, match="not signed by a known key"):
-        read_journal(FarSide.of(objects), "j", KEYS)
+    found = read_journal(FarSide.of(objects), "j", KEYS)
+    assert found.wrong == ("segments 1 to 3 were changed: its head is not signed by a known key",)
+    assert found.heads == ()
 
 
 def test_a_segment_or_a_content_that_is_missing_or_changed_at_the_far_side_is_told() -> None:
@@ -114,17 +130,24 @@ def test_a_segment_or_a_content_that_is_missing_or_changed_at_the_far_side_is_to
     far = FarSide.of(objects)
     told = read_journal(far, "j", KEYS)
     assert (told.at.seq, told.at.number, told.contents, told.withheld) == (COUNT + 1, 3, 1, 0)
+    names = [key for key in objects.held if key.startswith("segments/")]
+
+    def named(key: str, how: str) -> str:
+        return f"the content {key.rpartition('/')[2][:16]}…, which segment 3 names, {how}"
+
     for key in [*objects.held]:
         whole = objects.held.pop(key)
         if key != "segments/j/000000000003":  # of a tail, only the machine that shipped it knows
-            with pytest.raises(BadSegment):
-                read_journal(far, "j", KEYS)
+            (said,) = read_journal(far, "j", KEYS).wrong
+            assert said == (f"segment {int(key[-12:])} of j is missing" if key in names else named(key, "is missing"))
         objects.held[key] = bytes([whole[0] ^ 1]) + whole[1:]
-        with pytest.raises(BadSegment):
-            read_journal(far, "j", KEYS)
+        (said,) = read_journal(far, "j", KEYS).wrong
+        if key in names:
+            assert said.startswith(f"segment {int(key[-12:])} was changed: its bytes are no segment")
+        else:
+            assert said == named(key, "was changed")
         objects.held[key] = whole
-    with pytest.raises(BadSegment, match="no segment of other"):
-        read_journal(far, "other", KEYS)
+    assert read_journal(far, "other", KEYS).wrong == ("there is no segment of other",)
 
 
 def test_a_fork_is_read_through_its_parents() -> None:
@@ -137,6 +160,72 @@ def test_a_fork_is_read_through_its_parents() -> None:
     far = FarSide.of(objects)
     assert read_journal(far, "j.f00d", KEYS).at.seq == COUNT + 10
     assert read_journal(far, "j", KEYS).at.seq == COUNT + 150
+
+
+def name(number: int) -> str:
+    return f"segments/j/{number:012}"
+
+
+def test_each_fault_is_named_and_the_heads_after_it_are_compared() -> None:
+    scribe, objects = Scribe(), MemoryObjects()
+    at = Position("j")
+    for n in range(60):
+        scribe.note(FileWritten("a.txt", scribe.hold(b"%d\n" % n), 3, 0o644))
+        at = ship(scribe, objects, at)
+    blobs = sorted(key for key in objects.held if key.startswith("blobs/"))
+    objects.held[name(11)] = objects.held[name(11)].replace(b"a.txt", b"b.txt")
+    del objects.held[name(31)], objects.held[name(32)], objects.held[name(41)], objects.held[blobs[0]]
+    objects.held[blobs[1]] += b"!"
+    found = read_journal(FarSide.of(objects), "j", KEYS)
+    segments = [said for said in found.wrong if said.startswith("segment")]
+    assert segments == [
+        "segment 11 was changed: the records up to 11 are not those of its signed head",
+        "segments 31 to 32 of j are missing",
+        "segment 41 of j is missing",
+    ]
+    assert len(found.wrong) == 5
+    assert sum(f"the content {blobs[0][-64:][:16]}…" in said and "is missing" in said for said in found.wrong) == 1
+    assert sum(f"the content {blobs[1][-64:][:16]}…" in said and "was changed" in said for said in found.wrong) == 1
+    assert (found.segments, len(found.heads), found.at.seq) == (56, 56, 60)
+    claims = [claim_of(read_note(head), "the far side", KEYS) for head in found.heads]
+    assert {one.state for one in verdicts(scribe.store, claims)} == {HELD}
+    forged = verdicts(journal_of(events()).store, claims)
+    assert {one.state for one in forged} == {DIFFERS}
+
+
+@given(st.integers(1, 3), st.data())
+def test_of_any_changed_byte_the_segment_is_named(number: int, data: st.DataObject) -> None:
+    objects = MemoryObjects()
+    objects.held = dict(FOUR.held)
+    whole = bytearray(objects.held[name(number)])
+    whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
+    objects.held[name(number)] = bytes(whole)
+    found = read_journal(FarSide.of(objects), "j", KEYS)
+    (said,) = [one for one in found.wrong if not one.startswith("the content")]
+    assert said.startswith(f"segment {number} was changed: ")
+    assert "quire verify" not in said
+
+
+def test_the_one_of_two_segments_that_was_changed_is_told_by_the_third() -> None:
+    objects = MemoryObjects()
+
+    def changed(number: int) -> tuple[str, ...]:
+        segment = read_segment(FOUR.held[name(number)])
+        objects.held = {**FOUR.held, name(number): encode_segment(replace(segment, prev=b"?" * 32))}
+        return read_journal(FarSide.of(objects), "j", KEYS).wrong
+
+    assert changed(2) == ("segment 2 was changed: segment 3 holds another hash of it",)
+    unsure = "segment 4 holds another hash of it, unless that one was changed"
+    assert changed(3) == changed(4) == (f"segment 3 was changed: {unsure}",)
+
+
+def test_a_number_far_beyond_the_others_is_one_gap(kept: MemoryObjects) -> None:
+    objects = MemoryObjects()
+    objects.held = {**kept.held, name(10**11): b"?"}
+    assert read_journal(FarSide.of(objects), "j", KEYS).wrong == (
+        "segments 4 to 99999999999 of j are missing",
+        "segment 100000000000 was changed: its bytes are no segment (Expected `array`, got `int`)",
+    )
 
 
 class Shipping(MemoryObjects):

@@ -29,8 +29,8 @@ def run(call: Invocation) -> int:
     with call.connect() as client, Progress("Verifying", call.person_watches) as bar, _watching(call, bar):
         reply = client.verify(part, against=against, keys=keys, timeout_s=call.timeout_s(TIMEOUT_S))
     status = call.answer(reply, lambda reply: render.clean_text(reply.get("message", "The journal is sound.")))
-    for finding in [*wrong, *_findings(reply)]:
-        call.say(f"  {render.one_line(finding, 500)}")
+    for finding in [*render.first_of(wrong), *render.first_of(_findings(reply))]:
+        call.say(f"  {finding}")
     return DAMAGED if wrong or _findings(reply) else status
 
 
@@ -50,7 +50,7 @@ def _heads_of(call: Invocation, given: str, keys: list[str] | None, wrong: list[
     except (FarSideUnreachable, BadNote) as error:
         raise Usage(f"{given}: {error}.") from error
     wrong += [f"At {given}: {one}." for one in said]
-    return "".join(found.heads) if found is not None else ""
+    return "".join(found.heads)
 
 
 def _heads(name: str) -> str:

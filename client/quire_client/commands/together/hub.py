@@ -220,7 +220,7 @@ def _verdicts(reply: Mapping[str, Any]) -> Iterator[str]:
         label = render.one_line(row["checkout"] or row["journal"])
         sound = ", sound" if row["signed"] else ", sound; no host tells its key, so no signature was checked"
         yield f"  {label}: {render.counted(row['records'], 'record')}" + ("" if row["wrong"] else sound)
-        yield from (f"    {render.one_line(one, 500)}" for one in row["wrong"])
+        yield from (f"    {one}" for one in render.first_of(row["wrong"]))
 
 
 # ── a server for trying ──────────────────────────────────────────────────────
