@@ -62,6 +62,11 @@ def verify(at: Live, against: Path) -> tuple[int, str]:
     return ran.returncode, ran.stderr.decode()
 
 
+def verified(at: Live, against: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(cli(at, "verify", "--against", str(against), "--json").stdout)
+    return told
+
+
 def write(at: Live, path: str, content: str, **more: Any) -> None:
     client = at.connect("ada", "s1")
     version = client.call("read_file", {"path": path}).get("version")
@@ -125,6 +130,13 @@ def test_everything_arrives_once_and_is_accepted(at: Live, there: Path) -> None:
     found = read(there, state(at)["journal"])
     assert found.at.seq >= before["records"]
     assert verify(at, there) == (0, "")
+    told = verified(at, there)
+    counts = f"{found.segments} segments, {found.contents} contents read back, {found.segments} heads agree"
+    assert told["message"] == f"The journal here is sound; at {there}: {counts}."
+    heads = [head for head in told["heads"] if head["source"] == str(there)]
+    assert len(heads) == found.segments
+    far = {"at": str(there), "segments": found.segments, "contents": found.contents}
+    assert told["far_side"] == {**far, "heads": len(heads), "agree": len(heads), "findings": []}
 
 
 def test_what_is_secret_ignored_or_uncaptured_is_nowhere_at_the_far_side(at: Live, there: Path) -> None:
@@ -284,6 +296,9 @@ def test_what_was_done_to_the_far_side_is_named(at: Live, there: Path, harm: Cal
     status, said = verify(at, there)
     assert status == 7
     assert f"At {there}" in said
+    told = verified(at, there)
+    assert told["far_side"]["findings"]
+    assert told["message"].startswith(f"The journal here is sound; at {there}: ")
 
 
 def test_a_journal_that_was_made_anew_as_a_whole_is_found(at: Live, there: Path) -> None:

@@ -18,13 +18,14 @@ class Maintenance(Calls):
         *,
         against: str | None = None,
         keys: Sequence[str] | None = None,
+        source: str | None = None,
         timeout_s: float | None = None,
     ) -> Answer:
         """Check the journal: database pages, hash chain, blobs, views, and the stored signed heads.
 
         `read_data` says which stored bytes are read and decompressed: "all", "none", or the n-th of t equal parts,
         "n/t". `against` is the text of signed heads that were saved elsewhere; `keys` are the verifier keys that must
-        have signed them (default: the journal's).
+        have signed them (default: the journal's), `source` says in the reply where the heads were found.
 
         Reply: `findings` (none), `read_data`, and `heads`, each with `state` ("held" if the journal still contains it)
         and what it says.
@@ -32,7 +33,7 @@ class Maintenance(Calls):
         the text).
         Source: quire_daemon.maintenance.verify
         """
-        wanted = stated(read_data=read_data, against=against, keys=None if keys is None else list(keys))
+        wanted = stated(read_data=read_data, against=against, keys=None if keys is None else list(keys), source=source)
         return self.call("verify", wanted, timeout_s=timeout_s)
 
     def prove(

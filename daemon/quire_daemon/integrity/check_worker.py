@@ -68,6 +68,7 @@ class AuditTask(msgspec.Struct, frozen=True, tag="audit"):
     state: str
     against: str = ""  # notes (`quire_journal.transparency`)
     keys: tuple[str, ...] = ()  # keys that must have signed them; empty: the keys of the journal
+    source: str = ""  # where `against` was found, as a phrase
 
 
 Task = CheckTask | SalvageTask | CopyTask | AuditTask
@@ -185,7 +186,7 @@ def _audit(task: AuditTask, teller: Teller) -> dict[str, Any]:
     try:
         _records(store)
         progress = partial(teller.progress, "records")
-        findings, heads = audit_heads(store, state, task.against, task.keys, progress)
+        findings, heads = audit_heads(store, state, task.against, task.keys, task.source, progress)
     finally:
         store.close()
     for finding in findings:

@@ -41,23 +41,28 @@ class HeadReport(msgspec.Struct, frozen=True):
 
 
 def audit_heads(
-    store: Store, state: Path, against: str, vkeys: Sequence[str], progress: Callable[[int, int], None]
+    store: Store,
+    state: Path,
+    against: str,
+    vkeys: Sequence[str],
+    source: str,
+    progress: Callable[[int, int], None],
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Compare the journal with all signed heads; return findings as sentences, and a report on each head. Raises
-    `BadNote` for malformed `against` (saved heads) or keys.
+    """Compare the journal with all signed heads; return findings as sentences, and a report on each head. `source`
+    says where those in `against` (saved heads) were found. Raises `BadNote` for malformed `against` or keys.
     """
     wrong: list[str] = []
     own = HeadFolder.of(state)
     folders = [(own, "the state folder")]
     folders += [(folder, f"{folder.path.name} in the state folder") for folder, _ in broken_folders(state)]
-    texts = [(_checkpoint(folder, source, wrong), source) for folder, source in folders]  # before the records are read
+    texts = [(_checkpoint(folder, beside, wrong), beside) for folder, beside in folders]  # before the records are read
     with store.reading() as r:
         keys = [*known_keys(r), *_keys_of([folder for folder, _ in folders])]
     asked = [read_vkey(vkey) for vkey in vkeys]
-    claims = [claim_of(note, SAVED, asked or keys) for note in read_notes(against)] if against else []
+    claims = [claim_of(note, source, asked or keys) for note in read_notes(against)] if against else []
     unsigned = [claim for claim in claims if asked and not claim.vouched and not claim.wrong]
-    wrong += ["The head of the file is not signed by the key that was given."] * len(unsigned)
-    claims += [claim_of(read_note(text), source, keys) for text, source in texts if text]
+    wrong += [f"The head of {source} is not signed by the key that was given."] * len(unsigned)
+    claims += [claim_of(read_note(text), beside, keys) for text, beside in texts if text]
     trees = [
         StoredTree(head_in(text).size, folder.read)
         for (folder, _), (text, _) in zip(folders, texts, strict=True)

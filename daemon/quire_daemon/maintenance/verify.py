@@ -69,6 +69,7 @@ class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     read_data: str = "all"  # stored bytes to unpack: "all", "none", or the n-th of t equal parts, "n/t"
     against: str = ""  # signed heads that were saved, as text
     keys: tuple[str, ...] = ()  # verifier keys that must have signed them; empty: those of the journal
+    source: str = SAVED  # where `against` was found, as a phrase
 
 
 def run(call: Call, host: ServiceHost) -> None:
@@ -80,8 +81,8 @@ def run(call: Call, host: ServiceHost) -> None:
     _require_heads(params.against, params.keys)
     task = CheckTask(str(host.state_dir / "journal"), in_use=True, read_data=read_data, part=part)
     heads = params.against or any(host.state_dir.glob("heads*"))
-    audit = AuditTask(str(host.state_dir), params.against, params.keys) if heads else None
-    check(call, host, task, lambda examined: host.answer(call, _reply(examined, params.read_data)), audit)
+    audit = AuditTask(str(host.state_dir), params.against, params.keys, params.source) if heads else None
+    check(call, host, task, lambda examined: host.answer(call, _reply(examined, params)), audit)
 
 
 def _require_heads(against: str, keys: Sequence[str]) -> None:
@@ -96,13 +97,13 @@ def _require_heads(against: str, keys: Sequence[str]) -> None:
         raise Refusal("schema_invalid", f"{argument}: {error}.", argument=argument) from None
 
 
-def _reply(examined: CheckAnswer, read_data: str) -> dict[str, Any]:
+def _reply(examined: CheckAnswer, params: VerifyParams) -> dict[str, Any]:
     count = examined.count
     body: dict[str, Any] = {
         "ok": not count,
-        "message": _message(examined),
+        "message": _message(examined, params.source),
         "findings": examined.sentences[:MOST_FINDINGS],
-        "read_data": read_data,
+        "read_data": params.read_data,
         "heads": examined.end.get("heads", []),
     }
     if not count:
@@ -111,10 +112,10 @@ def _reply(examined: CheckAnswer, read_data: str) -> dict[str, Any]:
     return {**body, "error": "journal_damaged", "suggested_action": "run_repair" if repairs else "keep_copies"}
 
 
-def _message(examined: CheckAnswer) -> str:
+def _message(examined: CheckAnswer, source: str) -> str:
     if examined.count:
         return f"{counted(examined.count, 'finding')}."
-    told = (head["said"] for head in examined.end.get("heads", ()) if head["source"] == SAVED)
+    told = (head["said"] for head in examined.end.get("heads", ()) if head["source"] == source)
     return " ".join(["The journal is sound.", *told])
 
 

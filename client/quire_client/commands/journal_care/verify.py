@@ -8,10 +8,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import Progress, render
 from quire_client.commands import DAMAGED, Command, Invocation, Option, Usage
+
+if TYPE_CHECKING:
+    from quire_client.ship.reader import FarJournal
 
 TIMEOUT_S: Final = 3600.0
 PAUSE_S: Final = 0.3
@@ -24,33 +27,63 @@ def run(call: Invocation) -> int:
     keys = _keys(call.options["key"]) if "key" in call.options else None
     if keys and given is None:
         raise Usage("--key says who must have signed the head of --against FILE.")
-    wrong: list[str] = []
-    against = None if given is None else _heads_of(call, given, keys, wrong)
+    far = None if given is None or given == "-" else _far_side(call, given, keys)
+    against = _heads(given) if given is not None and far is None else "".join(far.found.heads) if far else None
+    source = far.at if far else None
     with call.connect() as client, Progress("Verifying", call.person_watches) as bar, _watching(call, bar):
-        reply = client.verify(part, against=against, keys=keys, timeout_s=call.timeout_s(TIMEOUT_S))
-    status = call.answer(reply, lambda reply: render.clean_text(reply.get("message", "The journal is sound.")))
+        reply = client.verify(part, against=against, keys=keys, source=source, timeout_s=call.timeout_s(TIMEOUT_S))
+    told = reply if far is None else _beside(reply, far)
+    status = call.answer(told, lambda reply: render.clean_text(reply.get("message", "The journal is sound.")))
+    wrong = [f"At {far.at}: {one}." for one in far.wrong] if far else []
     for finding in [*render.first_of(wrong), *render.first_of(_findings(reply))]:
         call.say(f"  {finding}")
     return DAMAGED if wrong or _findings(reply) else status
 
 
-def _heads_of(call: Invocation, given: str, keys: list[str] | None, wrong: list[str]) -> str:
-    from quire_client.ship import is_address
+class _FarSide(NamedTuple):
+    """What was read back from a far side."""
 
-    if given == "-" or not is_address(given):
-        return _heads(given)
-    from quire_client.ship import FarSideUnreachable, audit
+    at: str  # address, without a password
+    found: FarJournal
+    wrong: list[str]  # clauses
+
+
+def _far_side(call: Invocation, given: str, keys: list[str] | None) -> _FarSide | None:
+    """Read back the far side at `given`; None if that is no address of one."""
+    from quire_client.ship import FarSideUnreachable, audit, is_address, without_password
     from quire_journal.transparency import BadNote, read_vkey
 
+    if not is_address(given):
+        return None
     with call.connect() as client:
         at = client.outbox(look=True)
         known = keys or client.prove(timeout_s=call.timeout_s(TIMEOUT_S)).get("keys") or ()
     try:
-        found, said = audit(given, str(at["holder"] or at["journal"]), int(at["number"]), [*map(read_vkey, known)])
+        found, wrong = audit(given, str(at["holder"] or at["journal"]), int(at["number"]), [*map(read_vkey, known)])
+        return _FarSide(without_password(given), found, wrong)
     except (FarSideUnreachable, BadNote) as error:
         raise Usage(f"{given}: {error}.") from error
-    wrong += [f"At {given}: {one}." for one in said]
-    return "".join(found.heads)
+
+
+def _beside(reply: Mapping[str, Any], far: _FarSide) -> dict[str, Any]:
+    """Return the reply with what was read back from the far side, and a message on both."""
+    heads = [head for head in reply.get("heads") or () if head["source"] == far.at]
+    agree = sum(head["state"] == "held" for head in heads)
+    found = far.found
+    here = "The journal here is sound" if reply.get("ok") else str(reply.get("message", "")).rstrip(".")
+    counts = [render.counted(found.segments, "segment"), f"{render.counted(found.contents, 'content')} read back"]
+    if agree == len(heads):
+        counts.append(render.counted(agree, "head agrees", "heads agree"))
+    else:
+        counts.append(f"{agree} of {render.counted(len(heads), 'head')} agree")
+    if far.wrong:
+        counts.insert(0, render.counted(len(far.wrong), "finding"))
+    told = {"at": far.at, "segments": found.segments, "contents": found.contents, "heads": len(heads), "agree": agree}
+    message = f"{here}; at {far.at}: {', '.join(counts)}."
+    newest = next((str(head["said"]) for head in reversed(heads) if head["state"] == "held"), "")
+    if more := newest.partition(". ")[2]:  # what its first sentence says is counted above
+        message += f" Of the newest head: {more}"
+    return {**reply, "message": message, "far_side": {**told, "findings": far.wrong}}
 
 
 def _heads(name: str) -> str:
