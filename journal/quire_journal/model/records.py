@@ -51,7 +51,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
                     return None
                 known, body = BY_KIND[lifted[0]], lifted[1]
             event: Event = _DECODERS[known].decode(body)
-        except msgspec.MsgspecError as wrong:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as wrong:
             raise _undecodable(self.seq, wrong) from wrong
         return event
 
@@ -109,7 +109,10 @@ def encode_record(record: Record) -> bytes:
 
 def decode_record(stored: bytes) -> Record:
     """Decode a record. Raises `msgspec.MsgspecError` if the bytes are damaged."""
-    row = _ROW.decode(stored)
+    try:
+        row = _ROW.decode(stored)
+    except UnicodeDecodeError as wrong:
+        raise msgspec.DecodeError(str(wrong)) from wrong
     kind, batch = row.kind, row.batch
     if isinstance(kind, int):
         if not 0 <= kind < len(_CODED):
@@ -128,7 +131,7 @@ def read_record(seq: int, stored: bytes) -> Record:
         raise _undecodable(seq, wrong) from wrong
 
 
-def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> JournalDamaged:
+def _undecodable(seq: int, wrong: Exception) -> JournalDamaged:
     return JournalDamaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`")
 
 

@@ -17,15 +17,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from letters import texts
-from quire_journal.model.events import BY_KIND, EVENTS, Event, WritesSettled
+from quire_journal.model.events import BY_KIND, EVENTS, Event, LeaseExpired, WritesSettled
 from quire_journal.model.ids import BatchId, Seq, WriterId
 from quire_journal.model.records import (
     GENESIS,
+    JournalDamaged,
     Record,
     decode_record,
     encode_event,
     encode_record,
     link,
+    read_record,
     record_hash,
     seal,
 )
@@ -97,6 +99,16 @@ def test_a_record_with_fields_of_a_later_version_is_read(vector: str) -> None:
     stored = bytes.fromhex(VECTORS[vector]["bytes"])
     longer = msgspec.msgpack.encode([*msgspec.msgpack.decode(stored), "a field more"])
     assert decode_record(longer) == decode_record(stored)
+
+
+def test_text_that_is_no_utf8_is_a_damaged_record() -> None:
+    event = encode_event(LeaseExpired(1, "a.txt"))
+    broken = msgspec.Raw(bytes(event).replace(b"a.txt", b"\xff.txt"))
+    stored = encode_record(Record(1, 1, WriterId(0), BatchId(1), "a kind", broken, link(GENESIS)))
+    with pytest.raises(JournalDamaged, match="record 1 cannot be decoded"):
+        read_record(1, stored.replace(b"a kind", b"\xff kind"))
+    with pytest.raises(JournalDamaged, match="record 1 cannot be decoded"):
+        msgspec.structs.replace(read_record(1, stored), kind=LeaseExpired.kind).event()
 
 
 def test_a_kind_that_this_version_does_not_know_is_carried() -> None:
