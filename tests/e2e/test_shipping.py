@@ -301,6 +301,39 @@ def test_what_was_done_to_the_far_side_is_named(at: Live, there: Path, harm: Cal
     assert told["message"].startswith(f"The journal here is sound; at {there}: ")
 
 
+def test_a_segment_that_was_lost_in_the_middle_is_put_back_as_it_was(at: Live, there: Path) -> None:
+    for n in range(4):
+        write(at, "a.txt", f"{n}\n")
+        ship(at, there)
+    write(at, "a.txt", "of the one that is shipped next\n")
+    before = files_of(there)
+    _drop(there)
+    ship(at, there)
+    assert before.items() <= files_of(there).items()
+    assert verify(at, there) == (0, "")
+    assert "." not in state(at)["journal"], "it forked from itself"
+    assert "gaps" not in state(at)
+
+
+def test_a_segment_that_other_settings_make_otherwise_stays_missing_and_is_told(at: Live, there: Path) -> None:
+    for n in range(4):
+        write(at, "a.txt", f"{n}\n")
+        ship(at, there)
+    _drop(there)
+    user = Path(os.environ["XDG_CONFIG_HOME"]) / "quire" / "config.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text('[ship]\ndeny = ["a.txt"]\n')
+    at.kill()
+    ship(at, there)
+    assert state(at)["gaps"] == [2]
+    assert "." not in state(at)["journal"], "it forked from itself"
+    shown = cli(at, "status").stdout.decode()
+    assert "the far side lost segment 2, which cannot be made again as it was" in shown
+    status, said = verify(at, there)
+    assert status == 7
+    assert "segment 2 of" in said
+
+
 def test_a_journal_that_was_made_anew_as_a_whole_is_found(at: Live, there: Path) -> None:
     for n in range(3):
         write(at, "a.txt", f"{n}\n")

@@ -65,6 +65,7 @@ class Maintenance(Calls):
         to: str = "",
         took: bytes = b"",
         number: int = 0,
+        gap: int = 0,
         restart: bool = False,
         look: bool = False,
         trouble: str = "",
@@ -72,16 +73,18 @@ class Maintenance(Calls):
     ) -> Answer:
         """Return the journal's next segment (sealed records) for the store `to`, and how much that store has.
 
-        `quire ship` calls this. `took` is the segment read back from the store under `number`; `restart` says
-        that the last shipped segment is missing there. `look` only reports. `to` and `trouble` (why the store is
+        `quire ship` calls this. `took` is the segment read back from the store under `number`; `gap` is the first
+        number before it that is missing there for good; `restart` says
+        that a shipped segment is missing there. `look` only reports. `to` and `trouble` (why the store is
         unreachable) are shown by `status`.
 
         Reply: `to`, `journal` (its name there), `holder`, `number` and `hash` of the last segment, `records`,
-        `behind`, and if one is due `segment` and `contents`, as bytes.
+        `behind`, `gaps`, and if one is due `segment` and `contents`, as bytes, and `changed` (it was shipped with other
+        bytes before).
         Refused: `busy` (a segment is being sealed), `schema_invalid`.
         Source: quire_daemon.maintenance.outbox
         """
-        wanted = {"to": to, "took": took, "number": number, "restart": restart}
+        wanted = {"to": to, "took": took, "number": number, "gap": gap, "restart": restart}
         return self.call("outbox", {**wanted, "look": look, "trouble": trouble}, timeout_s=timeout_s)
 
     def hub(

@@ -22,19 +22,24 @@ class DaemonOutbox:
 
     def last(self) -> Shipment:
         reply = self._asked(look=True)
-        return Shipment(str(reply["holder"]), int(reply["number"]), bytes.fromhex(str(reply["hash"])))
+        hash = bytes.fromhex(str(reply["hash"]))
+        return Shipment(str(reply["holder"]), int(reply["number"]), hash, reply.get("gaps", ()))
 
     def next(self) -> Parcel | None:
         reply = self._asked()
         if "segment" not in reply:
             return None
-        return Parcel(str(reply["journal"]), self._number, reply["segment"], reply["contents"])
+        changed = bool(reply.get("changed"))
+        return Parcel(str(reply["journal"]), self._number, reply["segment"], reply["contents"], changed)
 
     def shipped(self, parcel: Parcel) -> None:
         self.found(parcel.data)
 
     def found(self, data: bytes) -> None:
         self._news = {"took": data, "number": self._number}
+
+    def passed(self, number: int, data: bytes) -> None:
+        self._news = {"took": data, "number": number, "gap": self._number}
 
     def restart(self) -> None:
         self._news = {"restart": True}

@@ -7,7 +7,7 @@ needed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -155,16 +155,24 @@ def _clause(one: _Read) -> str:
     return f"{which} {'were' if several else 'was'} changed: {one.fault}"
 
 
-def has_all(far: FarSide, journal: str, number: int) -> bool:
-    """Return True if each segment (signed group of records) up to `number` exists, those before a fork included."""
-    try:
-        spans = _spans(far, journal, number)
-    except BadSegment:
-        return False
-    return all(
-        [one for one in far.segments.numbers(name, first - 1) if one <= last] == [*range(first, last + 1)]
-        for name, first, last in spans
-    )
+def has_all(far: FarSide, journal: str, number: int, gaps: Collection[int] = ()) -> bool:
+    """Return True if each segment (signed group of records) up to `number` but `gaps` exists, those before a fork
+    included.
+    """
+    wanted = {*range(1, number + 1)} - {*gaps}
+    while wanted:
+        there = {one for one in far.segments.numbers(journal) if one <= number}
+        first = min(there, default=number + 1)
+        if not there or any(one >= first and one not in there for one in wanted):
+            return False
+        try:
+            journal, number = read_segment(far.segments.get(journal, first) or b"").parent, first - 1
+        except BadSegment:
+            return False
+        wanted = {one for one in wanted if one < first}
+        if wanted and not journal:
+            return False
+    return True
 
 
 def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal, list[str]]:

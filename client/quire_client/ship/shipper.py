@@ -7,13 +7,16 @@ An interruption after any step loses nothing and sends nothing twice:
 3. put the segment, unless its number exists
 4. read back the segment of this number
 5. tell the outbox: it is the one sent, or another one (`found`)
+
+A segment that the store lost in the middle is sealed with the same bytes again. If it has others by now, because of
+other settings or a purge, it does not fit in front of the next one: the gap stays, and the outbox is told (`passed`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from quire_client.ship.address import FarSide
@@ -35,6 +38,7 @@ class Parcel(NamedTuple):
     number: int
     data: bytes
     contents: Mapping[str, bytes]
+    changed: bool = False  # what was shipped under this number once had other bytes
 
 
 class Shipment(NamedTuple):
@@ -43,6 +47,7 @@ class Shipment(NamedTuple):
     journal: str
     number: int
     hash: bytes
+    gaps: Collection[int] = ()  # segments that are missing before it, and cannot be made again
 
 
 class Outbox(Protocol):
@@ -59,6 +64,11 @@ class Outbox(Protocol):
 
     def found(self, data: bytes) -> None:
         """Report that the remote store already has the bytes `data` under the next segment's number."""
+
+    def passed(self, number: int, data: bytes) -> None:
+        """Report that the remote store has no segment under the next segment's number, but `data` under the later
+        `number`, which holds the hash of the lost one.
+        """
 
     def restart(self) -> None:
         """Ship again from the first segment on, because the remote store no longer has the last one."""
@@ -96,6 +106,10 @@ class Shipper:
         if not self._stands(last):
             return True
         self._step("sealed")
+        if parcel.changed and (later := self._after_gap(parcel)):
+            self._outbox.passed(*later)  # nothing fits in front of it
+            self._step("told")
+            return True
         self._put_contents(parcel.contents)
         self._step("contents_put")
         self._far.segments.put(parcel.journal, parcel.number, parcel.data)
@@ -123,6 +137,14 @@ class Shipper:
             return False
         return True
 
+    def _after_gap(self, parcel: Parcel) -> tuple[int, bytes] | None:
+        """The first segment after `parcel`'s number, if there is none under that number."""
+        if self._far.segments.get(parcel.journal, parcel.number) is not None:
+            return None
+        number = next(self._far.segments.numbers(parcel.journal, parcel.number), 0)
+        data = self._far.segments.get(parcel.journal, number) if number else None
+        return (number, data) if data is not None else None
+
     def _has(self, last: Shipment) -> bool:
         there = self._far.segments.get(last.journal, last.number)
         return there is not None and hashlib.sha256(there).digest() == last.hash
@@ -132,7 +154,7 @@ class Shipper:
         if now_s - self._whole_s < WHOLE_S:
             return True
         self._whole_s = now_s
-        return has_all(self._far, last.journal, last.number)
+        return has_all(self._far, last.journal, last.number, last.gaps)
 
     def _put_contents(self, contents: Mapping[str, bytes]) -> None:
         there = self._far.blobs.put_all(contents)

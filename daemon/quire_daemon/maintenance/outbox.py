@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -31,13 +32,16 @@ from quire_journal.shipment import (
     Rules,
     SealedSegment,
     adopted,
+    adopted_after_gap,
     beginning,
     fork_at,
     forked,
     keep_keys,
     keep_position,
+    keep_receipt,
     lineage,
     position,
+    receipt,
     seal,
 )
 from quire_journal.storage import blobs
@@ -55,6 +59,7 @@ class OutboxParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     to: str = ""  # where the shipper ships to, if not where the settings say
     took: bytes = b""  # a segment that was read back at the far side,
     number: int = 0  # under this number
+    gap: int = 0  # the far side has no segment from this number to that one
     restart: bool = False  # the last segment is not there: begin at the first one
     look: bool = False  # only say how far it is
     trouble: str = ""  # why the far side cannot be reached
@@ -82,6 +87,8 @@ class _Found(NamedTuple):
     moved: bool = False  # `at` is to be stored
     fork: bool = False  # what is there is not ours
     sealed: SealedSegment | None = None
+    changed: bool = False  # what was shipped under its number had other bytes
+    took: bytes = b""  # the segment before `at`, if it was read back now
     keys: dict[bytes, bytes] = {}  # noqa: RUF012  never changed
 
 
@@ -100,6 +107,7 @@ class Outbox:
         self._to = self._trouble = ""
         self._trouble_ns = 0
         self._asked_s: float | None = None
+        self._restarted = 0  # segments that were there before it began again at the first
         self._is_new_place = False  # what was shipped is elsewhere
         self._lost: dict[str, Any] = {}  # what the remote store had taken and did not have any more
 
@@ -119,6 +127,7 @@ class Outbox:
             **({"asked_s": round(asked_s, 1)} if asked_s is not None else {}),
             **({"trouble": self._trouble, "since": rfc3339(self._trouble_ns)} if self._trouble else {}),
             **({"lost": self._lost} if self._lost else {}),
+            **({"gaps": list(at.gaps)} if at.gaps else {}),
         }
 
     def answer(self, call: Call) -> None:
@@ -134,7 +143,7 @@ class Outbox:
         self._note_caller(params)
         at = self._position()
         if not (params.took or params.restart) and (params.look or at.seq >= self._host.recorder.journal.head):
-            self._store({})
+            self._store()
             self._forget_texts()
             self._host.answer(call, self._reply(None))
             return
@@ -146,7 +155,7 @@ class Outbox:
         def come(found: _Found) -> None:
             self._runs = False
             sealed = self._take(found)
-            self._host.answer(call, self._reply(sealed))
+            self._host.answer(call, self._reply(sealed, found.changed))
 
         def begin(_: object) -> None:
             self._host.start_job(lambda: self._work(params, at, come), "outbox", failed)
@@ -188,26 +197,33 @@ class Outbox:
         with journal.store.reading() as r:
             moved = params.restart
             if moved:
+                self._restarted = at.number
                 at = beginning(r, journal.workspace_id)
+            took = b""
             # Another number: the answer to it was lost, or another shipper was first.
-            if params.took and params.number == at.number + 1:
+            if params.took and (params.gap or params.number) == at.number + 1:
                 last = self._sealed
                 ours = last is not None and last.hash == hashlib.sha256(params.took).digest()
-                after = last if ours else adopted(r, at, params.took)
+                adopt = adopted_after_gap if params.gap else adopted
+                after = last if ours else adopt(r, at, params.took)
                 if after is None:
                     return lambda: come(_Found(at, fork=True))
-                at, moved = lineage(r, after), True
+                at, moved, took = lineage(r, after), True, params.took
             if params.look:
-                return lambda: come(_Found(at, moved))
+                return lambda: come(_Found(at, moved, took=took))
+            before = receipt(r, at.number + 1)
+            again = before if before is not None and before.first == at.seq + 1 else None
             keys = ContentKeys(r, lambda: secrets.token_bytes(_KEY_BYTES))
             now_ns, breathe = self._host.clock.now_ns(), Breather(self._host)
-            sealed = seal(r, at, self._rules(), keys, self._sign(), now_ns, breathe, self._bases)
-        return lambda: come(_Found(at, moved, sealed=sealed, keys=keys.new))
+            sign = self._sign(again.at_s if again is not None else now_ns // 1_000_000_000)
+            sealed = seal(r, at, self._rules(), keys, sign, now_ns, breathe, self._bases, again)
+        was_there = before is not None or at.number < self._restarted
+        changed = was_there and sealed is not None and (before is None or before.hash != sealed.after.hash)
+        return lambda: come(_Found(at, moved, sealed=sealed, changed=changed, took=took, keys=keys.new))
 
-    def _sign(self) -> Callable[[Frontier], str]:
+    def _sign(self, at_s: int) -> Callable[[Frontier], str]:
         head = HeadFolder.of(self._state).head()
         private = private_key(self._state, secrets.token_bytes(_KEY_BYTES))
-        at_s = self._host.clock.now_ns() // 1_000_000_000
         origin = head.origin if head is not None else f"{DOMAIN}/{self._host.recorder.journal.workspace_id}/{at_s}"
         return lambda tree: signed(TreeHead(origin, tree.size, tree.root()), private, at_s).encoded()
 
@@ -262,18 +278,20 @@ class Outbox:
             with self._host.recorder.journal.store.reading() as r:
                 if not all(blobs.holds(r, blob) for blob in found.keys):
                     return None  # purged while it was sealed: no key of it may be made
-        self._store(found.keys)
+        self._store(found.keys, found.took)
         self._sealed = found.sealed.after if found.sealed is not None else None
         return found.sealed
 
-    def _store(self, keys: dict[bytes, bytes]) -> None:
+    def _store(self, keys: Mapping[bytes, bytes] = MappingProxyType({}), took: bytes = b"") -> None:
         if self._at is not None and (keys or self._moved):
             with self._host.recorder.journal.store.writing() as w:
                 keep_keys(w, keys)
                 keep_position(w, self._at)
+                if took:
+                    keep_receipt(w, took)
             self._moved = False
 
-    def _reply(self, sealed: SealedSegment | None) -> dict[str, Any]:
+    def _reply(self, sealed: SealedSegment | None, changed: bool = False) -> dict[str, Any]:
         at = self._position()
         behind = max(0, self._host.recorder.journal.head - at.seq)
         body: dict[str, Any] = {
@@ -286,7 +304,8 @@ class Outbox:
             "hash": at.hash.hex(),
             "records": at.seq,
             "behind": behind,
+            **({"gaps": list(at.gaps)} if at.gaps else {}),
         }
         if sealed is not None:
-            body |= {"segment": sealed.data, "contents": sealed.contents}
+            body |= {"segment": sealed.data, "contents": sealed.contents, **({"changed": True} if changed else {})}
         return body

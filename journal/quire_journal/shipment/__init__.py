@@ -13,7 +13,10 @@ else:
     __getattr__ = face(
         __name__,
         disclosure="Hidden shipped_blob",
-        ledger="ContentKeys beginning fork_at forked keep_keys keep_position lineage origin_of position",
-        outbox="Rules SealedSegment adopted seal",
+        ledger=(
+            "ContentKeys beginning fork_at forked keep_keys keep_position keep_receipt lineage origin_of "
+            "position receipt"
+        ),
+        outbox="Rules SealedSegment adopted adopted_after_gap seal",
         segment="BadSegment Position Segment follow position_before read_segment",
     )

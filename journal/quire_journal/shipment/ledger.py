@@ -7,20 +7,49 @@ journal fork: from the last common segment on it has another name in the remote 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
 from quire_journal.model import JournalForked, read_record
-from quire_journal.shipment.segment import Position
+from quire_journal.shipment.segment import Position, read_segment
 from quire_journal.storage import ReadTransaction, WriteTransaction, last_number, u64
+from quire_journal.transparency import read_note
 from quire_journal.views.indexes import term_index
 
 _SHIPPED: Final = b"shipped"
+_RECEIPT: Final = b"shipped segment "
 
 _decode: Final = msgspec.msgpack.Decoder(Position).decode
 _encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class Receipt(msgspec.Struct, frozen=True, array_like=True):
+    """What a shipped segment is made of beside the records, to make the same bytes again where they were lost."""
+
+    first: int  # seq
+    last: int
+    at_s: int  # time of its signed head
+    hash: bytes  # sha256 of the segment
+
+
+_decode_receipt: Final = msgspec.msgpack.Decoder(Receipt).decode
+
+
+def receipt(r: ReadTransaction, number: int) -> Receipt | None:
+    """Return what was kept of the segment that was shipped last under `number`."""
+    row = r.get("meta", _RECEIPT + u64(number))
+    return _decode_receipt(row) if row else None
+
+
+def keep_receipt(w: WriteTransaction, data: bytes) -> None:
+    """Keep the receipt of the segment `data`, which is at the remote store."""
+    segment = read_segment(data)
+    at_s = max(one.at_s for one in read_note(segment.head).signatures)
+    kept = Receipt(segment.first, segment.last, at_s, hashlib.sha256(data).digest())
+    w.put("meta", _RECEIPT + u64(segment.number), _encode(kept))
 
 
 def position(r: ReadTransaction, journal: str) -> Position:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from quire_journal.model import JournalDamaged, decode_record, path_after, record_hash
 from quire_journal.shipment.cipher import encrypt
 from quire_journal.shipment.disclosure import Hidden, leaves_machine, shipped_blob
-from quire_journal.shipment.segment import FORMAT, BadSegment, Position, Segment, encode_segment, follow
+from quire_journal.shipment.ledger import Receipt
+from quire_journal.shipment.segment import FORMAT, BadSegment, Position, Segment, encode_segment, follow, read_segment
 from quire_journal.storage import ReadTransaction, blobs, u64
 from quire_journal.transparency import Frontier, VerifierKey, leaf_hash, leaves
 
@@ -56,20 +59,26 @@ def seal(
     now_ns: int,
     breathe: Callable[[], None] = lambda: None,
     bases: blobs.BlobCache | None = None,
+    again: Receipt | None = None,
 ) -> SealedSegment | None:
     """Return the segment after `at`; None without new records, or while it is not full and the newest record is less
     than `QUIET_NS` old. `key_of`: blob → its key, which must be durable before the segment leaves. `breathe` is called
     between slices.
     `bases` is the cache of `blobs.unpack`; without it, each version of a file is decoded from its keyframe.
+    `again` has the segment end where the one of this receipt ended; signed at its time, it has the same bytes, unless
+    settings or a purge have changed what leaves the machine.
     """
-    if not _is_due(r, at, now_ns):  # first, as sealing costs more than looking
+    if again is not None and r.get("records", u64(again.last)) is None:  # of a history that went on elsewhere
+        again = None
+    if again is None and not _is_due(r, at, now_ns):  # first, as sealing costs more than looking
         return None
     records: list[bytes] = []
     withheld, tree = [], at.tree
     contents: dict[str, bytes] = {}
     named: dict[bytes, bytes] = {}  # blob → sha256 of the encrypted bytes
     size = held = 0
-    rows = zip(islice(leaves(r, at.seq + 1), SEGMENT_RECORDS), r.scan("records", u64(at.seq + 1)), strict=False)
+    most = again.last - at.seq if again is not None else SEGMENT_RECORDS
+    rows = zip(islice(leaves(r, at.seq + 1), most), r.scan("records", u64(at.seq + 1)), strict=False)
     for (_, leaf, _), (_, stored) in rows:
         if not len(records) % SLICE_RECORDS:
             breathe()
@@ -129,3 +138,18 @@ def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[Verifi
         return None
     ours = [leaf for _, leaf, _ in leaves(r, segment.first, len(segment.records))]
     return after if ours == [leaf for _, _, leaf in segment.rows()] else None
+
+
+def adopted_after_gap(r: ReadTransaction, at: Position, data: bytes) -> Position | None:
+    """Return the position after `data`, as `adopted`, where the remote store has no segment between `at` and it. Its
+    signed head covers the records of the gap, too, which must be this journal's.
+    """
+    try:
+        segment = read_segment(data)
+    except BadSegment:
+        return None
+    tree = at.tree
+    for _, leaf, _ in leaves(r, at.seq + 1, max(0, segment.first - at.seq - 1)):
+        tree = tree.append(leaf)
+    gaps = (*at.gaps, *range(at.number + 1, segment.number))
+    return adopted(r, replace(at, number=segment.number - 1, hash=segment.prev, tree=tree, link=b"", gaps=gaps), data)

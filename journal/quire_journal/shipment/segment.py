@@ -63,6 +63,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     tree: Frontier = Frontier()
     link: bytes = b""  # link of the last record; b"" if unknown
     holder: str = ""  # journal under whose name the last segment is stored: for a new fork, its parent
+    gaps: tuple[int, ...] = ()  # segments that the remote store lost and that cannot be made again
 
     @property
     def seq(self) -> int:
@@ -116,8 +117,8 @@ def follow(position: Position, data: bytes, keys: Sequence[VerifierKey] = ()) ->
         tree = tree.append(leaf)
         before = _linked(seq, stored, before) if stored else b""
     _require_head(segment, tree, keys)
-    hash = hashlib.sha256(data).digest()
-    return segment, Position(segment.journal, segment.parent, segment.number, hash, tree, before, segment.journal)
+    hash, name = hashlib.sha256(data).digest(), segment.journal
+    return segment, Position(name, segment.parent, segment.number, hash, tree, before, name, position.gaps)
 
 
 def _linked(seq: int, stored: bytes, before: bytes) -> bytes:

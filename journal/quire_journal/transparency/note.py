@@ -20,6 +20,8 @@ SECURITY_KEY: Final = b"\xffsk-ssh-ed25519@openssh.com"
 MOST_NOTE_BYTES: Final = 1 << 20
 
 _KEY_BYTES: Final = 32
+_TIMED_BYTES: Final = 8 + 64
+"""Bytes of a signature with a time."""
 _ID_BYTES: Final = 4
 _MARK: Final = "— "
 
@@ -79,6 +81,11 @@ class NoteSignature(NamedTuple):
     name: str
     id: bytes
     signature: bytes
+
+    @property
+    def at_s(self) -> int:
+        """Time that the signature states, unchecked, in seconds since 1970; 0 if it has none."""
+        return int.from_bytes(self.signature[:8], "big") if len(self.signature) == _TIMED_BYTES else 0
 
     @property
     def line(self) -> str:

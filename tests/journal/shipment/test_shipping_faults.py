@@ -38,10 +38,12 @@ from quire_journal.shipment.ledger import (
     forked,
     keep_keys,
     keep_position,
+    keep_receipt,
     lineage,
     position,
+    receipt,
 )
-from quire_journal.shipment.outbox import QUIET_NS, Rules, SealedSegment, adopted, seal
+from quire_journal.shipment.outbox import QUIET_NS, Rules, SealedSegment, adopted, adopted_after_gap, seal
 from quire_journal.shipment.segment import Position, follow, read_segment
 from quire_journal.storage.port import TABLES, apply_changes
 from quire_journal.transparency.checkpoint import TreeHead, keys_of, signed
@@ -69,6 +71,8 @@ class Host:
     def __init__(self, scribe: Scribe) -> None:
         self.scribe = scribe
         self._sealed: SealedSegment | None = None
+        self._restarted = 0
+        self.contents = True
 
     def copy(self) -> Host:
         scribe = Scribe()
@@ -89,48 +93,65 @@ class Host:
     def last(self) -> Shipment:
         at = self.at()
         # The segment before a fork stands under the parent's name.
-        return Shipment(at.holder, at.number, at.hash)
+        return Shipment(at.holder, at.number, at.hash, at.gaps)
 
     def next(self) -> Parcel | None:
         at = self.at()
         with self.scribe.store.reading() as r:
             keys = ContentKeys(r, self._random)
             now_ns = self.scribe.seq * SECOND + QUIET_NS
-            sealed = seal(r, at, Rules(lambda path: path.startswith("private/")), keys, self._head, now_ns)
+            again = receipt(r, at.number + 1)
+            if again is not None and again.first != at.seq + 1:
+                again = None
+            at_s = Host.made if again is None else again.at_s
+            rules = Rules(lambda path: path.startswith("private/"), self.contents)
+            sealed = seal(r, at, rules, keys, lambda tree: self._head(tree, at_s), now_ns, again=again)
         if sealed is None:
             return None
         with self.scribe.store.writing() as w:
             keep_keys(w, keys.new)
         self._sealed = sealed
-        return Parcel(at.journal, at.number + 1, sealed.data, sealed.contents)
+        changed = (again is not None or at.number < self._restarted) and sealed.after.hash != (again and again.hash)
+        return Parcel(at.journal, at.number + 1, sealed.data, sealed.contents, changed)
 
     def shipped(self, parcel: Parcel) -> None:
         assert self._sealed is not None
         assert self._sealed.data == parcel.data
-        self._move(self._sealed.after)
+        self._move(self._sealed.after, parcel.data)
 
     def found(self, data: bytes) -> None:
-        at = self.at()
         with self.scribe.store.reading() as r:
-            after = adopted(r, at, data, KEYS)
+            after = adopted(r, self.at(), data, KEYS)
+        self._adopt(after, data)
+
+    def passed(self, number: int, data: bytes) -> None:
+        with self.scribe.store.reading() as r:
+            after = adopted_after_gap(r, self.at(), data)
+        self._adopt(after, data)
+
+    def _adopt(self, after: Position | None, data: bytes) -> None:
+        at = self.at()
         if after is not None:
-            self._move(after)
+            self._move(after, data)
             return
         fork = fork_at(at, self._random().hex()[:8])
         self.scribe.note(fork)
         self._move(forked(at, fork))
 
     def restart(self) -> None:
+        self._restarted = self.at().number
         with self.scribe.store.writing() as w:
             forget_position(w)
 
-    def _move(self, at: Position) -> None:
+    def _move(self, at: Position, data: bytes = b"") -> None:
         with self.scribe.store.writing() as w:
+            if data:
+                keep_receipt(w, data)
             keep_position(w, lineage(w, at))
 
     @staticmethod
-    def _head(tree: Frontier) -> str:
-        return signed(TreeHead(ORIGIN, tree.size, tree.root()), PRIVATE, Host.made).encoded()
+    def _head(tree: Frontier, at_s: int) -> str:
+        return signed(TreeHead(ORIGIN, tree.size, tree.root()), PRIVATE, at_s).encoded()
 
 
 class FaultyObjects(MemoryObjects):
@@ -246,6 +267,45 @@ def test_a_segment_that_the_store_lost_in_the_middle_is_noticed_and_all_is_there
     while shipper.ship():
         pass
     require_all_there(host, far)
+
+
+def ship_in_steps(host: Host, far: FarSide) -> None:
+    for n in range(5):
+        host.scribe.write(f"{n}.txt", b"%d\n" % n)
+        drain(host, far)
+
+
+@pytest.mark.parametrize("lost", [[1], [3], [2, 3], [5]])
+def test_lost_segments_are_put_back_as_they_were_and_nothing_forks(lost: list[int]) -> None:
+    host, objects = new_host(), MemoryObjects()
+    far = FarSide.of(objects)
+    ship_in_steps(host, far)
+    before = dict(objects.held)
+    for number in lost:
+        del objects.held[f"segments/{NAME}/{number:012}"]
+    drain(host, far)
+    assert objects.held == before
+    assert not host.last().gaps
+
+
+def test_a_segment_that_cannot_be_made_again_stays_a_gap_and_nothing_forks() -> None:
+    host, objects = new_host(), MemoryObjects()
+    far = FarSide.of(objects)
+    ship_in_steps(host, far)
+    for number in (2, 3):
+        del objects.held[f"segments/{NAME}/{number:012}"]
+    before = dict(objects.held)
+    host.contents = False  # of other settings the bytes are others
+    drain(host, far)
+    assert objects.held == before
+    assert host.last().gaps == (2, 3)
+    host.scribe.write("later.txt", b"later\n")
+    drain(host, far)
+    assert far.segments.journals() == [NAME]
+    assert [*far.segments.numbers(NAME)] == [1, 4, 5, 6]
+    steps: list[str] = []
+    Shipper(host, far, steps.append).ship()
+    assert "restarted" not in steps, "a gap that is known is not looked for again"
 
 
 def test_contents_are_there_before_their_segment() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from quire_client.cli import render
@@ -129,7 +129,15 @@ def _shipped(shipping: object, colours: render.Palette) -> list[str]:
         told.append(colours.paint("no `quire ship` runs", "yellow"))
     if lost := shipping.get("lost"):
         told.append(colours.paint(lost_told(lost), "yellow"))
+    if gaps := shipping.get("gaps"):
+        told.append(colours.paint(gaps_told(gaps), "yellow"))
     return told
+
+
+def gaps_told(gaps: Sequence[int]) -> str:
+    """Return a sentence about segments that are missing in the remote store for good."""
+    which = f"segment {gaps[0]}" if len(gaps) == 1 else f"{len(gaps)} segments, the first is {gaps[0]}"
+    return f"the far side lost {which}, which cannot be made again as it was"
 
 
 def lost_told(lost: Mapping[str, Any]) -> str:

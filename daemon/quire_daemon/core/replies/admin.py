@@ -229,6 +229,8 @@ class OutboxReply(Reply, frozen=True, kw_only=True):
     behind: int
     segment: Maybe[bytes] = UNSET
     contents: Maybe[dict[str, bytes]] = UNSET  # name at the far side → encrypted bytes
+    changed: Maybe[bool] = UNSET  # what was shipped under this number once had other bytes
+    gaps: Maybe[list[int]] = UNSET  # segments that are missing there, and cannot be made again
 
 
 class HubReply(Reply, frozen=True, kw_only=True):
