@@ -219,6 +219,32 @@ def test_a_far_side_that_cannot_be_reached_changes_nothing_here(at: Live, tmp_pa
     assert "trouble" not in state(at)
 
 
+def test_a_place_that_is_new_has_lost_nothing_and_the_old_one_is_where_it_was(
+    at: Live, there: Path, tmp_path: Path
+) -> None:
+    for n in range(3):
+        write(at, "a.txt", f"{n}\n")
+        ship(at, there)
+    number = state(at)["segments"]
+    (other := tmp_path / "other").mkdir()
+    at.kill()
+    ship(at, other)
+    assert {"lost", "gaps"}.isdisjoint(state(at))
+    assert verify(at, other) == (0, "")
+    assert ok(at.connect().outbox(to=str(there), look=True))["number"] == number
+
+
+def test_a_far_side_that_was_emptied_is_told_until_it_is_whole_again(at: Live, there: Path) -> None:
+    write(at, "a.txt", "one\n")
+    ship(at, there)
+    shutil.rmtree(there / "segments")
+    at.connect().outbox(to=str(there), restart=True)
+    assert "the far side lost some of" in cli(at, "status").stdout.decode()
+    ship(at, there)
+    assert "lost" not in state(at)
+    assert verify(at, there) == (0, "")
+
+
 def _cut(folder: Path) -> None:
     max(folder.glob("segments/*/*")).unlink()
 

@@ -31,6 +31,7 @@ from quire_journal.shipment import (
     Position,
     Rules,
     SealedSegment,
+    address,
     adopted,
     adopted_after_gap,
     beginning,
@@ -108,13 +109,12 @@ class Outbox:
         self._trouble_ns = 0
         self._asked_s: float | None = None
         self._restarted = 0  # segments that were there before it began again at the first
-        self._is_new_place = False  # what was shipped is elsewhere
         self._lost: dict[str, Any] = {}  # what the remote store had taken and did not have any more
 
     def told(self) -> dict[str, Any]:
         """Return the state of shipping, for `status`; {} if nothing is shipped."""
-        to = self._to or self._host.in_force.now.ship.to
         at = self._position()
+        to = self._to or self._host.in_force.now.ship.to
         if not (to or at.number):
             return {}
         asked_s = None if self._asked_s is None else self._host.clock.mono_s() - self._asked_s
@@ -169,25 +169,30 @@ class Outbox:
 
     def _note_caller(self, params: OutboxParams) -> None:
         self._asked_s = self._host.clock.mono_s()
-        if params.to and params.to != self._to:
-            self._to, self._is_new_place = params.to, bool(self._to)
+        self._ship_to(params.to or self._host.in_force.now.ship.to)
         if params.trouble:
             self._trouble_ns = self._trouble_ns if self._trouble else self._host.clock.now_ns()
             self._trouble = params.trouble[:_MOST_SAID]
         elif not params.look:
             self._trouble = ""
-        if params.restart and self._is_new_place:
-            self._is_new_place = False
-        elif params.restart:
+        if params.restart:
             at = self._position()
             self._lost = {"records": at.seq, "segments": at.number, "at": rfc3339(self._host.clock.now_ns())}
-            self._host.log.warning("far_side_lost", to=params.to, **self._lost)
+            self._host.log.warning("far_side_lost", to=self._to, **self._lost)
+
+    def _ship_to(self, to: str) -> None:
+        self._position()  # reads the last address
+        if not to or to == self._to:
+            return
+        self._to, self._at, self._sealed = to, None, None
+        self._lost, self._trouble, self._restarted = {}, "", 0
 
     def _position(self) -> Position:
         if self._at is None:
             journal = self._host.recorder.journal
             with journal.store.reading() as r:
-                self._at = position(r, journal.workspace_id)
+                self._to = self._to or address(r)
+                self._at = position(r, journal.workspace_id, self._to)
         return self._at
 
     # ── on a worker thread ──
@@ -269,6 +274,8 @@ class Outbox:
 
     def _take(self, found: _Found) -> SealedSegment | None:
         self._at, self._moved = found.at, self._moved or found.moved
+        if found.at.seq >= self._lost.get("records", 0):
+            self._lost = {}  # what can be there is there again
         if found.fork:
             fork = fork_at(found.at, secrets.token_hex(4))
             self._host.recorder.note(fork)
@@ -286,7 +293,7 @@ class Outbox:
         if self._at is not None and (keys or self._moved):
             with self._host.recorder.journal.store.writing() as w:
                 keep_keys(w, keys)
-                keep_position(w, self._at)
+                keep_position(w, self._at, self._to)
                 if took:
                     keep_receipt(w, took)
             self._moved = False

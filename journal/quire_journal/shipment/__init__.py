@@ -14,7 +14,7 @@ else:
         __name__,
         disclosure="Hidden shipped_blob",
         ledger=(
-            "ContentKeys beginning fork_at forked keep_keys keep_position keep_receipt lineage origin_of "
+            "ContentKeys address beginning fork_at forked keep_keys keep_position keep_receipt lineage origin_of "
             "position receipt"
         ),
         outbox="Rules SealedSegment adopted adopted_after_gap seal",

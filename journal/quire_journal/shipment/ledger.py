@@ -19,7 +19,8 @@ from quire_journal.storage import ReadTransaction, WriteTransaction, last_number
 from quire_journal.transparency import read_note
 from quire_journal.views.indexes import term_index
 
-_SHIPPED: Final = b"shipped"
+_SHIPPED: Final = b"shipped "
+_ADDRESS: Final = b"shipped to"
 _RECEIPT: Final = b"shipped segment "
 
 _decode: Final = msgspec.msgpack.Decoder(Position).decode
@@ -52,9 +53,16 @@ def keep_receipt(w: WriteTransaction, data: bytes) -> None:
     w.put("meta", _RECEIPT + u64(segment.number), _encode(kept))
 
 
-def position(r: ReadTransaction, journal: str) -> Position:
-    """Return the position up to which this journal was shipped; without a shipment, `beginning`."""
-    row = r.get("meta", _SHIPPED)
+def address(r: ReadTransaction) -> str:
+    """Return the address of the remote store to which this journal was shipped last; "" for none."""
+    return (r.get("meta", _ADDRESS) or b"").decode()
+
+
+def position(r: ReadTransaction, journal: str, to: str | None = None) -> Position:
+    """Return the position up to which this journal was shipped to the address `to` (None: the last one); without a
+    shipment, `beginning`.
+    """
+    row = r.get("meta", _row_of(address(r) if to is None else to))
     try:
         return lineage(r, _decode(row)) if row else beginning(r, journal)
     except msgspec.MsgspecError:
@@ -89,13 +97,18 @@ def fork_at(at: Position, name: str) -> JournalForked:
     return JournalForked(f"{origin_of(at.journal)}.{name}", at.journal, at.number, at.seq)
 
 
-def keep_position(w: WriteTransaction, at: Position) -> None:
-    w.put("meta", _SHIPPED, _encode(at))
+def keep_position(w: WriteTransaction, at: Position, to: str = "") -> None:
+    w.put("meta", _row_of(to), _encode(at))
+    w.put("meta", _ADDRESS, to.encode())
 
 
 def forget_position(w: WriteTransaction) -> None:
     """Delete the position, to begin again at the first segment, as the remote store has changed."""
-    w.delete("meta", _SHIPPED)
+    w.delete("meta", _row_of(address(w)))
+
+
+def _row_of(to: str) -> bytes:
+    return _SHIPPED + hashlib.sha256(to.encode()).digest()
 
 
 class ContentKeys:

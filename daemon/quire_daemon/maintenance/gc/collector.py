@@ -261,7 +261,8 @@ class _Collection:
         self._dropped_s = 0.0  # time of the last drop, or of its first chance
         self._policy: Policy = policy_of(host.in_force.now.retention)
         self._grace_s = duration_ns(host.in_force.now.retention.grace) / 1e9
-        self._ships = host.recorder.journal.workspace_id if host.in_force.now.ship.to else ""
+        self._to = host.in_force.now.ship.to
+        self._ships = host.recorder.journal.workspace_id if self._to else ""
         self._breathe = Breather(host)
         # If the clock was set forward, every version would be old enough to drop.
         self._now_ns = host.clock.now_ns() - max(host.clock.set_ns(), 0)
@@ -320,7 +321,7 @@ class _Collection:
 
     def _mark(self) -> Callable[[], None]:
         self._attempts += 1
-        marks = Marks(self._store, self._policy, self._now_ns, self._ships)
+        marks = Marks(self._store, self._policy, self._now_ns, self._ships, self._to)
         marks.make(self._breathe)
         asked = self._asked
         listed, skip = marks.listing(asked.skip, asked.limit, asked.only, self._breathe) if asked.limit else ([], None)

@@ -126,9 +126,9 @@ def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: 
 
 
 class Marks:
-    def __init__(self, store: Store, policy: Policy, now_ns: int, ships: str = "") -> None:
+    def __init__(self, store: Store, policy: Policy, now_ns: int, ships: str = "", to: str | None = None) -> None:
         """Fix the state of the journal to judge; newer blobs are kept. `ships` is the id of a journal that is copied to
-        a remote store: versions that have not been copied there are kept.
+        the remote store `to` (None: the last one): versions that have not been copied there are kept.
         """
         self._store, self._policy, self._now_ns = store, policy, now_ns
         with store.reading() as r:
@@ -138,7 +138,7 @@ class Marks:
             self._paths = r.count("paths")
             self._pins = pins_of(history, r)
             if ships:
-                since = (*self._pins.since, (position(r, ships).seq, "unshipped"))
+                since = (*self._pins.since, (position(r, ships, to).seq, "unshipped"))
                 self._pins = msgspec.structs.replace(self._pins, since=since)
         self._mark = bytearray(self.newest + 1)
         self._base = array("Q", bytes(8 * (self.newest + 1)))  # base of a blob to drop
