@@ -311,6 +311,15 @@ def _content(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1] + b"!")
 
 
+def test_what_was_there_before_is_not_claimed_of_one_run(at: Live, there: Path) -> None:
+    write(at, "a.txt", "one\n")
+    ship(at, there)
+    _content(there)
+    said = ship(at, there)["message"]
+    assert f"was not read again: `quire verify --against {there}` does that." in said
+    assert "verything" not in said
+
+
 @pytest.mark.parametrize("harm", [_cut, _drop, _change, _swap, _insert, _forge, _content])
 def test_what_was_done_to_the_far_side_is_named(at: Live, there: Path, harm: Callable[[Path], None]) -> None:
     for n in range(3):
@@ -444,9 +453,11 @@ def test_a_journal_put_back_from_an_old_copy_forks_and_is_told(at: Live, there: 
     shutil.copytree(copy, at.state_dir)
     write(at, "b.txt", "after the backup\n")
     assert verify(at, there)[0] == 7, "the far side has what this journal lost"
-    ship(at, there)
+    shipped = cli(at, "ship", str(there), "--once")
     fork = state(at)["journal"]
     assert fork.startswith(f"{name}.")
+    for output in (shipped.stderr, cli(at, "status").stdout):
+        assert f"this one goes on there as {fork}" in output.decode()
     told = cli(at, "log", "--kind", "journal_forked", "--json").stdout.decode()
     assert told.count("journal_forked") == 1, told
     read(there, fork)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from quire_client.cli.pager import *
     from quire_client.cli.plan_table import *
     from quire_client.cli.progress import *
+    from quire_client.cli.shipping_state import *
     from quire_client.cli.stdio import *
     from quire_client.cli.story_table import *
 else:
@@ -21,6 +22,7 @@ else:
         pager="git_pager page",
         plan_table="in_the_way show_files whose",
         progress="Progress",
+        shipping_state="fork_told gaps_told lost_told",
         stdio="Output OutputFailure silence",
         story_table=(
             "NO_PROMPT SAVED View author_of call_end is_turn names_of signs_explained story_facts story_lines "

@@ -19,6 +19,7 @@ class DaemonOutbox:
         self._ask = ask
         self._news: dict[str, Any] = {}  # not told yet
         self._number = 0  # of the next segment
+        self.journal = ""  # name at the far side, as it was told last
 
     def last(self) -> Shipment:
         reply = self._asked(look=True)
@@ -52,4 +53,5 @@ class DaemonOutbox:
         reply = self._ask({**self._news, **more})
         self._news = {}
         self._number = int(reply["number"]) + 1
+        self.journal = str(reply["journal"])
         return reply

@@ -41,6 +41,7 @@ from quire_journal.shipment import (
     keep_position,
     keep_receipt,
     lineage,
+    origin_of,
     position,
     receipt,
     seal,
@@ -128,6 +129,7 @@ class Outbox:
             **({"trouble": self._trouble, "since": rfc3339(self._trouble_ns)} if self._trouble else {}),
             **({"lost": self._lost} if self._lost else {}),
             **({"gaps": list(at.gaps)} if at.gaps else {}),
+            **({"forked": origin_of(at.journal)} if at.journal != origin_of(at.journal) else {}),
         }
 
     def answer(self, call: Call) -> None:

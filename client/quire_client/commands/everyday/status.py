@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from quire_client.cli import render
+from quire_client.cli import fork_told, gaps_told, lost_told, render
 from quire_client.commands import Command, Invocation
 from quire_journal import VERSION
 
@@ -131,19 +131,9 @@ def _shipped(shipping: object, colours: render.Palette) -> list[str]:
         told.append(colours.paint(lost_told(lost), "yellow"))
     if gaps := shipping.get("gaps"):
         told.append(colours.paint(gaps_told(gaps), "yellow"))
+    if shipping.get("forked"):
+        told.append(colours.paint(fork_told(str(shipping["journal"]), str(shipping["forked"])), "yellow"))
     return told
-
-
-def gaps_told(gaps: Sequence[int]) -> str:
-    """Return a sentence about segments that are missing in the remote store for good."""
-    which = f"segment {gaps[0]}" if len(gaps) == 1 else f"{len(gaps)} segments, the first is {gaps[0]}"
-    return f"the far side lost {which}, which cannot be made again as it was"
-
-
-def lost_told(lost: Mapping[str, Any]) -> str:
-    """Return a sentence about segments of the shipped history that the remote store has lost."""
-    what = f"{render.counted(lost['segments'], 'segment')} up to record {lost['records']}"
-    return f"the far side lost some of {what}, seen {render.moment(lost['at'])}; it gets again what it has not"
 
 
 _TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}

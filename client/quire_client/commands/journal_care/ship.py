@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.cli import render
+from quire_client.cli import fork_told, gaps_told, render
 from quire_client.commands import DONE, FAULT, NO_DAEMON, Command, Invocation, Option, Usage
+from quire_journal.model import capitalised
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -54,6 +56,7 @@ class _Carrier:
         self._rest_s = POLL_S
         self._longest_s = MOST_REST_S
         self._told = ""  # last failure reported
+        self._journal = ""  # last name at the far side
 
     def carry(self) -> int:
         from quire_client.ship import FarSideUnreachable, NoOutbox
@@ -101,11 +104,9 @@ class _Carrier:
                         step()
                     self._fine()
                     step()
-                    if self._once and int(ask({"look": True})["records"]) >= goal:
-                        message = (
-                            f"Everything is at {without_password(to)}, {render.counted(segments, 'segment')} more."
-                        )
-                        reply = {"ok": True, "message": message, "to": without_password(to), "segments": segments}
+                    self._tell_of_fork(outbox.journal)
+                    if self._once and int((now := ask({"look": True}))["records"]) >= goal:
+                        reply = _done(without_password(to), segments, now)
                         return self._call.answer(reply, lambda reply: str(reply["message"]))
                     time.sleep(POLL_S if not self._once else POLL_S / 5)
         except FarSideUnreachable as error:
@@ -133,6 +134,13 @@ class _Carrier:
             member = TeamMember(connection, _exchanging(client), _writers(client), keys, place, environ, time.monotonic)
             yield far, member.step
 
+    def _tell_of_fork(self, journal: str) -> None:
+        from quire_journal.shipment import origin_of
+
+        if journal != self._journal and journal != origin_of(journal):
+            self._call.say(f"{capitalised(fork_told(journal, origin_of(journal)))}.")
+        self._journal = journal
+
     def _fine(self) -> None:
         if self._told:
             self._call.say("It goes on.")
@@ -142,6 +150,23 @@ class _Carrier:
         if trouble != self._told:
             self._call.say(trouble)
         self._told = trouble
+
+
+def _done(to: str, segments: int, now: Mapping[str, Any]) -> dict[str, Any]:
+    message = (
+        f"Shipped to {to} up to record {now['records']}, {render.counted(segments, 'segment')} more. "
+        f"What was there before was not read again: `quire verify --against {shlex.quote(to)}` does that."
+    )
+    if gaps := now.get("gaps") or ():
+        message += f" {capitalised(gaps_told(gaps))}."
+    return {
+        "ok": True,
+        "message": message,
+        "to": to,
+        "segments": segments,
+        "records": now["records"],
+        **({"gaps": gaps} if gaps else {}),
+    }
 
 
 def _exchanging(client: Client) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
@@ -188,11 +213,11 @@ COMMAND = Command(
     "there, on another disk or a share, or s3://BUCKET/PREFIX?endpoint=URL (pip install 'quire[ship]'), or\n"
     "nats://HOST:PORT/TEAM (pip install 'quire[hub]'); without it the team of `quire hub join`, or [ship] to of your\n"
     "config.toml. It runs beside the daemon until Ctrl-C; with --once it ends when everything is\n"
-    "there. Records go as they are, signed; bytes of versions encrypted with a key for each, which `quire purge`\n"
+    "shipped. Records go as they are, signed; bytes of versions encrypted with a key for each, which `quire purge`\n"
     "destroys. What is secret, ignored or uncaptured never leaves, nor prompts and command lines. If the far side\n"
     "cannot be reached, nothing changes here: `quire status` says how far behind it is. `quire verify --against TO`\n"
     "reads it back.",
     example="quire ship /mnt/audit --once",
     run=run,
-    options=(Option("once", "", "end when everything is there"),),
+    options=(Option("once", "", "end when everything is shipped"),),
 )
