@@ -75,12 +75,12 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _begun(call: Invocation, asked: Mapping[str, Any], most_s: float = math.inf) -> Mapping[str, Any]:
     """Return the reply to `asked`, which begins a run once the first capture is over, or has taken `most_s` seconds."""
-    from quire_client.commands import captured
-    from quire_client.transport import NoDaemon
-
     begun = _asked(call, asked)
     if not begun.get("capturing"):
         return begun
+    from quire_client.commands import captured  # loads threads, for which no usual run has time
+    from quire_client.transport import NoDaemon
+
     try:
         with call.connect() as client:
             capture = captured(client, call, most_s).get("capture") or {}
