@@ -20,6 +20,6 @@ else:
         jetstream="JetStreamObjects StoredMessage Stream stream_of subjects_of",
         nats_connection="HubAddress NatsConnection",
         port="FarSideUnreachable",
-        reader="audit read_journal siblings",
+        reader="FarJournal audit read_journal siblings",
         shipper="Shipper",
     )

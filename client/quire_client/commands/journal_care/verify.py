@@ -14,7 +14,7 @@ from quire_client.cli import Progress, render
 from quire_client.commands import DAMAGED, Command, Invocation, Option, Usage
 
 if TYPE_CHECKING:
-    from quire_client.ship.reader import FarJournal
+    from quire_client.ship import FarJournal
 
 TIMEOUT_S: Final = 3600.0
 PAUSE_S: Final = 0.3
