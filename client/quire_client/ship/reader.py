@@ -39,7 +39,8 @@ class _Read(NamedTuple):
     upto: int  # the last one
     hash: bytes = b""  # sha256; b"" if it is missing
     prev: bytes = b""  # the hash that it holds of its predecessor
-    fault: str = ""  # why it is not sound by itself, as a clause
+    fault: str = ""  # why it is not sound, as a clause
+    sure: bool = True  # it, and not its successor
 
 
 _MISSING: Final = "is missing"
@@ -127,8 +128,7 @@ def _faults(read: Sequence[_Read]) -> list[_Read]:
     for one in reversed(read):
         fits = expected == one.hash
         if not one.fault and expected is not None and not fits:
-            other = f"segment {one.number + 1} holds another hash of it"
-            one = one._replace(fault=other if sure else f"{other}, unless that one was changed")
+            one = one._replace(fault=f"segment {one.number + 1} holds another hash of it", sure=sure)
         if one.fault:
             found.insert(0, one)
         expected, sure = (None, False) if one.fault else (one.prev, fits)
@@ -150,6 +150,8 @@ def _told(faults: Sequence[_Read]) -> list[tuple[int, str]]:
 def _clause(one: _Read) -> str:
     several = one.upto > one.number
     which = f"segments {one.number} to {one.upto}" if several else f"segment {one.number}"
+    if not one.sure:
+        return f"segment {one.number} or {one.number + 1} was changed: the second does not hold the hash of the first"
     if one.fault == _MISSING:
         return f"{which} of {one.journal} {'are' if several else 'is'} missing"
     return f"{which} {'were' if several else 'was'} changed: {one.fault}"
