@@ -103,6 +103,13 @@ def test_the_log_of_all_checkouts_keeps_the_order_of_each_within_a_second(quire:
     assert [version for _, version in told][:4] == ["v9", "v9", "v8", "v8"]
 
 
+def test_a_checkout_that_refuses_the_log_is_told_with_its_reason(quire: Quire, fix_2: Place) -> None:
+    refused = {"ok": False, "error": "not_found", "message": "Nobody is called 'ada'."}
+    ran = quire("log", "--all-checkouts", "--writer", "ada", stories=refused)
+    assert "no daemon answers" not in ran.err
+    assert ran.err.count(": Nobody is called 'ada'.") == 2
+
+
 def test_who_has_no_family_is_told_what_it_takes(quire: Quire) -> None:
     ran = quire("who", "--all-checkouts")
     assert ran.status == 2

@@ -422,6 +422,11 @@ def test_a_writer_that_nobody_is_called_ends_with_status_3(quire: Quire) -> None
     ("words", "says"),
     [
         (("--agents", "--graph"), "--agents is about stories, and --graph about records."),
+        (("--host", "all", "--agents"), "--host is told by --path and --limit alone, not by --agents."),
+        (("--host", "all", "--runs"), "not by --runs."),
+        (("--host", "all", "-S", "x"), "not by --changed-text."),
+        (("--host", "all", "--commit", "HEAD"), "not by --commit."),
+        (("--host", "all", "--stat"), "not by --stat."),
         (("src", "--path", "x"), "PATH is named twice: 'src' and --path 'x'."),
         (("-5x",), "`quire log` has no option -5."),
     ],

@@ -56,6 +56,7 @@ _OF_RECORDS: Final = (
     *("records", "runs", "kind", "burst", "changed-text", "contains", "patch", "stat", "oldest", "graph"),
 )
 _OF_STORIES: Final = ("agents", "all", "oneline", "all-checkouts")
+_NOT_OF_HOSTS: Final = (*_TEXTS, *_OF_RECORDS, *_OF_STORIES, "commit")
 
 
 def run(call: Invocation) -> int:
@@ -76,6 +77,8 @@ def run(call: Invocation) -> int:
         arguments["kind"] = "command_ran"
     of_records = [name for name in _OF_RECORDS if name in call.options]
     if "host" in call.options:
+        if more := [name for name in _NOT_OF_HOSTS if name in call.options]:
+            raise Usage(f"--host is told by --path and --limit alone, not by --{more[0]}.")
         return _of_host(call, arguments)
     if "commit" in call.options:
         if of_records or "all-checkouts" in call.options:
@@ -220,7 +223,8 @@ def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
         lambda reply: "\n".join([*_story_table(reply, call), *(_host_table(reply) if work else ())]),
     )
     for one in silent:
-        call.say(headed({**one, "reply": None}))
+        said = (one["reply"] or {}).get("message")
+        call.say(f"{headed(one)}: {render.said(said)}" if said else headed(one))
     _tell_of_signs(call, stories[:wanted])
     return status
 
