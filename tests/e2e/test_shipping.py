@@ -231,6 +231,8 @@ def test_a_place_that_is_new_has_lost_nothing_and_the_old_one_is_where_it_was(
     ship(at, other)
     assert {"lost", "gaps"}.isdisjoint(state(at))
     assert verify(at, other) == (0, "")
+    assert verify(at, there) == (0, "")
+    assert state(at)["to"] == str(other), "a look is no shipment"
     assert ok(at.connect().outbox(to=str(there), look=True))["number"] == number
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        address="FarSide is_address is_hub open_far_side without_password",
+        address="FarSide from_here is_address is_hub open_far_side without_password",
         daemon_outbox="DaemonOutbox NoOutbox",
         jetstream="JetStreamObjects StoredMessage Stream stream_of subjects_of",
         nats_connection="HubAddress NatsConnection",

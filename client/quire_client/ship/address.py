@@ -34,6 +34,14 @@ def is_address(text: str) -> bool:
     return urlsplit(text).scheme in ("s3", "file", *SCHEMES) or Path(text).expanduser().is_dir()
 
 
+def from_here(text: str) -> str:
+    """Return the address `text`; a relative path of a folder is made absolute, from the current folder."""
+    if not text or urlsplit(text).scheme:
+        return text
+    path = Path(text).expanduser()
+    return str(path if path.is_absolute() else path.resolve())
+
+
 def is_hub(address: str) -> bool:
     """Return True if `address` is a URL of NATS."""
     return urlsplit(address).scheme in SCHEMES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -14,11 +15,15 @@ from quire_journal.storage import fsync
 
 _NEW: Final = ".new-"
 
+STALE_S: Final = 86_400.0
+"""Age in seconds at which a file that a killed shipper left is removed."""
+
 
 class FolderObjects:
     def __init__(self, root: Path) -> None:
         """`root` must exist, as an unmounted folder must not be created on the local disk."""
         self._root = root
+        self._swept: set[Path] = set()
 
     def create(self, key: str, data: bytes) -> bool:
         return self._created({key: data}) > 0
@@ -49,6 +54,7 @@ class FolderObjects:
     def _write(self, path: Path, data: bytes, undo: ExitStack) -> Path:
         """Write `data` under a new name beside `path`; the end of `undo` removes it."""
         self._make_folder(path.parent)
+        self._sweep(path.parent)
         new = path.with_name(f"{_NEW}{secrets.token_hex(8)}")
         undo.callback(new.unlink, missing_ok=True)
         with open(new, "xb") as file:
@@ -99,6 +105,18 @@ class FolderObjects:
                     yield from self._below(folder / name, f"{key}/", after)
             elif key > after:
                 yield key
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove what killed shippers left in the folder, once for each."""
+        if folder in self._swept:
+            return
+        self._swept.add(folder)
+        with os.scandir(folder) as entries:
+            left = [Path(entry.path) for entry in entries if entry.name.startswith(_NEW)]
+        for path in left:
+            with suppress(OSError):  # a store that forbids it keeps them
+                if time.time() - path.stat().st_mtime > STALE_S:
+                    path.unlink()
 
     def _require_root(self) -> None:
         os.stat(self._root / ".")

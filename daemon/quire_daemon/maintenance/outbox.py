@@ -137,6 +137,12 @@ class Outbox:
         one if there are new records.
         """
         params: OutboxParams = call.params
+        if params.to and params == OutboxParams(look=True, to=params.to) and params.to != self.told().get("to"):
+            journal = self._host.recorder.journal
+            with journal.store.reading() as r:
+                at = position(r, journal.workspace_id, params.to)
+            self._host.answer(call, self._reply(None, at=at, to=params.to))  # who ships has the other one
+            return
         if self._runs and params == OutboxParams(look=True):
             self._host.answer(call, self._reply(None))
             return
@@ -300,13 +306,15 @@ class Outbox:
                     keep_receipt(w, took)
             self._moved = False
 
-    def _reply(self, sealed: SealedSegment | None, changed: bool = False) -> dict[str, Any]:
-        at = self._position()
+    def _reply(
+        self, sealed: SealedSegment | None, changed: bool = False, at: Position | None = None, to: str = ""
+    ) -> dict[str, Any]:
+        at = at or self._position()
         behind = max(0, self._host.recorder.journal.head - at.seq)
         body: dict[str, Any] = {
             "ok": True,
             "message": f"{counted(behind, 'record')} to be shipped." if behind else "Everything was shipped.",
-            "to": self._to or self._host.in_force.now.ship.to,
+            "to": to or self._to or self._host.in_force.now.ship.to,
             "journal": at.journal,
             "holder": at.holder,
             "number": at.number,

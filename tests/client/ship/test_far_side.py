@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from contracts.far_side import FarSideContract, J
-from quire_client.ship.address import FarSide, open_far_side
+from quire_client.ship.address import FarSide, from_here, open_far_side
+from quire_client.ship.folder import STALE_S
 from quire_client.ship.memory import MemoryObjects
 from quire_client.ship.port import FarSideUnreachable
 
@@ -35,6 +37,22 @@ class TestFolder(FarSideContract):
         (self.root / "segments" / J / ".new-00").write_bytes(b"of a killed shipper")
         assert list(segments.numbers(J)) == [1]
         assert sorted(path.name for path in (self.root / "segments" / J).iterdir()) == [".new-00", "000000000001"]
+
+    def test_what_a_killed_shipper_left_is_removed_after_a_day(self) -> None:
+        self.opened().segments.put(J, 1, b"x")
+        old, young = (self.root / "segments" / J / f".new-{n}" for n in ("old", "young"))
+        for path in (old, young):
+            path.write_bytes(b"of a killed shipper")
+        two_days_ago = old.stat().st_mtime - 2 * STALE_S
+        os.utime(old, (two_days_ago, two_days_ago))
+        self.opened().segments.put(J, 2, b"y")
+        assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_a_relative_path_is_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert from_here("../far") == str(tmp_path.parent / "far")
+    assert [from_here(one) for one in ("/far", "s3://b/p", "")] == ["/far", "s3://b/p", ""]
 
 
 def test_a_folder_that_is_not_there_is_unreachable_and_not_made(tmp_path: Path) -> None:

@@ -50,9 +50,10 @@ def run(call: Invocation) -> int:
 class _Carrier:
     def __init__(self, call: Invocation, once: bool) -> None:
         from quire_client.hub import joined
+        from quire_client.ship import from_here
 
         self._call, self._once = call, once
-        self._to = call.arguments[0] if call.arguments else joined(call.place.state)
+        self._to = from_here(call.arguments[0]) if call.arguments else joined(call.place.state)
         self._rest_s = POLL_S
         self._longest_s = MOST_REST_S
         self._told = ""  # last failure reported

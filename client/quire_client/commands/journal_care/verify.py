@@ -50,13 +50,14 @@ class _FarSide(NamedTuple):
 
 def _far_side(call: Invocation, given: str, keys: list[str] | None) -> _FarSide | None:
     """Read back the far side at `given`; None if that is no address of one."""
-    from quire_client.ship import FarSideUnreachable, audit, is_address, without_password
+    from quire_client.ship import FarSideUnreachable, audit, from_here, is_address, without_password
     from quire_journal.transparency import BadNote, read_vkey
 
-    if not is_address(given):
+    if given == "-" or not is_address(given):
         return None
+    given = from_here(given)
     with call.connect() as client:
-        at = client.outbox(look=True)
+        at = client.outbox(to=without_password(given), look=True)
         known = keys or client.prove(timeout_s=call.timeout_s(TIMEOUT_S)).get("keys") or ()
     try:
         found, wrong = audit(given, str(at["holder"] or at["journal"]), int(at["number"]), [*map(read_vkey, known)])
