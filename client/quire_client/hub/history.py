@@ -51,10 +51,13 @@ class Work(NamedTuple):
 class HostHistory:
     """History of one journal, read from the hub."""
 
-    def __init__(self, far: FarSide, journal: str, card: Card | None) -> None:
+    def __init__(self, far: FarSide, journal: str, card: Card | None, upto: int | None = None) -> None:
+        """`upto` is the last segment to read; None means all."""
         self._far, self._journal = far, journal
         self.checkout = card.label if card is not None else journal
-        self._numbers = sorted(far.segments.numbers(journal), reverse=True)[:MOST_SEGMENTS]
+        numbers = sorted(far.segments.numbers(journal), reverse=True)
+        self._numbers = [one for one in numbers if upto is None or one <= upto][:MOST_SEGMENTS]
+        self._before_fork: HostHistory | None = None
         self._names: dict[int, WriterIntroduced] = {}
         self._authors: dict[int, int] = {}  # version → writer by later evidence
         self._read = 0  # number of segments read
@@ -90,6 +93,8 @@ class HostHistory:
             for _ in self._records(until=writer):
                 pass
         known = self._names.get(writer)
+        if known is None and self._before_fork is not None:
+            return self._before_fork.named(writer)
         if known is None:
             return {"id": writer_name(writer), "type": "outside" if writer == OUTSIDE else "", "uid": None}
         return {"id": writer_name(writer), "agent": known.agent, "agent_session": known.agent_session, "uid": known.uid}
@@ -106,6 +111,8 @@ class HostHistory:
             except (BadSegment, JournalDamaged) as error:
                 raise BadSegment(f"segment {number} of {self.checkout} was changed: {error}") from error
             self._read += 1
+            if segment.parent and self._read == len(self._numbers):
+                self._before_fork = HostHistory(self._far, segment.parent, None, segment.number - 1)
             for record in told:
                 event = record.event()
                 if isinstance(event, WriterIntroduced):

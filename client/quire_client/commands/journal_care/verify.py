@@ -53,7 +53,7 @@ def _far_side(call: Invocation, given: str, keys: list[str] | None) -> _FarSide 
     from quire_client.ship import FarSideUnreachable, audit, from_here, is_address, without_password
     from quire_journal.transparency import BadNote, read_vkey
 
-    if given == "-" or not is_address(given):
+    if not is_address(given):
         return None
     given = from_here(given)
     with call.connect() as client:
