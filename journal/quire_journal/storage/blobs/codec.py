@@ -35,6 +35,8 @@ STRETCH: Final = 3
 MADE_OF_BASE: Final = (DELTA, STRETCH)
 
 _LEVEL: Final = 3
+_QUICK_LEVEL: Final = 1
+"""zstd level of what leaves beside edits: a twentieth longer than at level 3, in two thirds of the time."""
 _DELTA_LEVEL: Final = 8
 """zstd level of deltas, which are a sixth shorter than at level 3, and take a third longer."""
 _MIN_PREFIX_BYTES: Final = 8  # zstd's minimum
@@ -73,7 +75,7 @@ def compress(data: bytes) -> Frame:
 def packed(data: bytes) -> bytes:
     """Return `data` compressed, for other places than the journal. Raises `ValueError` above `MAX_BYTES`."""
     require_size(data)
-    return _pack(data, b"", _LEVEL)
+    return zstd.compress(data, level=_QUICK_LEVEL)
 
 
 def unpacked(frame: bytes) -> bytes:
