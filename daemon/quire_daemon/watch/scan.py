@@ -27,7 +27,6 @@ from quire_journal.model import (
     FOLDER,
     IGNORED,
     SCANNED,
-    SETUP,
     WATCHED,
     JournalDamaged,
     WorkspaceScanned,
@@ -110,14 +109,9 @@ def _ends(path: str, head: Version, history: History) -> bool:
     """True if a file that is now ignored must be marked as unwatched, because only other programs wrote it."""
     if head.uncaptured == IGNORED:
         return True
-    if head.entry == FOLDER or not (head.evidence in (CAPTURED, SCANNED, WATCHED) or _is_of_setup(head, history)):
+    if head.entry == FOLDER or not (head.evidence in (CAPTURED, SCANNED, WATCHED) or history.is_setup(head.writer)):
         return False
     return history.continuity(journal_path(path), "outside") == "clean"
-
-
-def _is_of_setup(head: Version, history: History) -> bool:
-    writer = history.writer(head.writer)
-    return writer is not None and writer.agent == SETUP
 
 
 # number of names read before any call is answered, in 25 ms; more are read on a worker thread

@@ -14,6 +14,7 @@ import msgspec
 from quire_journal.history.path_cache import MOST_GIT_NAMES, PathNames
 from quire_journal.model import (
     OUTSIDE,
+    SETUP,
     BatchUndone,
     Event,
     PathId,
@@ -369,6 +370,11 @@ class History:
 
     def writer(self, writer: int) -> WriterIntroduced | None:
         return writers.writer_of(self._reading, writer)
+
+    def is_setup(self, writer: int) -> bool:
+        """True for `quire setup`, which writes the configuration of agents."""
+        who = self.writer(writer)
+        return who is not None and who.agent == SETUP
 
     def writer_json(self, writer: int, type: str = "") -> dict[str, Any]:
         """Return a writer for a reply: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`, perhaps

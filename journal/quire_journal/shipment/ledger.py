@@ -28,7 +28,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class Receipt(msgspec.Struct, frozen=True, array_like=True):
-    """What a shipped segment is made of beside the records, to make the same bytes again where they were lost."""
+    """Parts of a shipped segment beside its records, to make the same bytes again where they were lost."""
 
     first: int  # seq
     last: int

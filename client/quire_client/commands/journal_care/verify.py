@@ -41,7 +41,7 @@ def run(call: Invocation) -> int:
 
 
 class _FarSide(NamedTuple):
-    """What was read back from a far side."""
+    """Segments and contents read back from a far side."""
 
     at: str  # address, without a password
     found: FarJournal

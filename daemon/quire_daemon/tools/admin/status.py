@@ -16,7 +16,7 @@ from quire_daemon.tools.history import is_own
 from quire_daemon.tools.leases import in_force, lease_json
 from quire_daemon.tools.undo import but_for, taken_back
 from quire_journal.history import History, rfc3339, time_of
-from quire_journal.model import MOST_OP_BYTES, SETUP, Refusal, counted, paths_of, version_token, writer_name
+from quire_journal.model import MOST_OP_BYTES, Refusal, counted, paths_of, version_token, writer_name
 
 MAX_CALLERS: Final = 20
 
@@ -182,8 +182,7 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
 
 def _is_setup(key: bytes, history: History) -> bool:
     """True for the caller `quire setup`, which disconnects once it has written the configuration."""
-    who = history.writer(history.caller(key).ids[0])
-    return who is not None and who.agent == SETUP
+    return history.is_setup(history.caller(key).ids[0])
 
 
 def _last_batch(key: bytes, history: History) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 from quire_daemon.tools.history import VERSION_KINDS, path_filter
 from quire_journal.history import History, TimelineStep, is_by_git
 from quire_journal.history.renames import LaterNames
-from quire_journal.model import FOLDER, OUTSIDE, SETUP, BatchUndone, Record, paths_of
+from quire_journal.model import FOLDER, OUTSIDE, BatchUndone, Record, paths_of
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 SPARSE: Final = 8
@@ -68,8 +68,7 @@ class Batches:
 
     def is_setup(self, batch: int) -> bool:
         """True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
-        who = self.history.writer(self.writer(batch))
-        return who is not None and who.agent == SETUP
+        return self.history.is_setup(self.writer(batch))
 
     def is_by_git(self, batch: int) -> bool:
         """True if git was seen to write the batch."""

@@ -110,7 +110,7 @@ def _decided(before: _Chain, change: tuple[int, bool]) -> _Chain:
 
 
 class _Way(NamedTuple):
-    """One way to explain the lines so far."""
+    """Explanation of the lines so far."""
 
     decided: _Chain
     made: int  # names the lines that the writer's changes make of the state
