@@ -324,6 +324,10 @@ def test_what_changes_only_while_the_index_is_locked_is_told_apart(tmp_path: Pat
     save("during a second", "during")
     (git / "index.lock").unlink()
     save("after")
+    (git / "index.lock").touch()
+    (git / "COMMIT_EDITMSG").write_text("")
+    save("while git waits for the editor of a commit")
+    (git / "index.lock").unlink()
     batch = watched.catch_up()
     assert batch.locked == {"during", "during a second"}
     assert batch.locked < batch.dirty

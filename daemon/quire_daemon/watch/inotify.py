@@ -57,8 +57,8 @@ _COMING: Final = Mask(
     | InotifyConstants.IN_ONLYDIR
 )
 
-_PASSING: Final = Mask(_COMING | InotifyConstants.IN_DELETE)
-"""For a folder in which files come and go that say what a program does."""
+_PASSING: Final = Mask(_COMING | InotifyConstants.IN_DELETE | InotifyConstants.IN_CLOSE_WRITE)
+"""For a folder in which files come, go and are written that say what a program does."""
 
 Event = InotifyEvent
 """Event of a name in a watched folder, or without a name, of the folder."""
@@ -235,7 +235,9 @@ class Tree:
                 pending.extend(self._folders_in(folder))
 
     def add_single(self, folder: str, gone: bool = False) -> None:
-        """Watch files that come into `folder`, even if ignored, but not below it. `gone`: also those that go."""
+        """Watch files that come into `folder`, even if ignored, but not below it. `gone`: also those that go, or are
+        written.
+        """
         self._single[folder] = _PASSING if gone else _COMING
         self._watch(folder)
 

@@ -276,10 +276,12 @@ class Watcher:
                 self._take_file(path, event)
 
     def _take_git(self, event: Event) -> None:
-        """Follow git's lock, which becomes the index, or is removed; and HEAD."""
+        """Follow git's lock, which becomes the index, or is removed; and HEAD. A locked `git commit -a` writes its
+        message, waits for an editor, and writes no more files.
+        """
         if event.name == b"index.lock":
-            self._is_locked = not event.is_delete
-        elif event.name == b"index":
+            self._is_locked = event.is_create or (self._is_locked and not event.is_delete)
+        elif event.name in (b"index", b"COMMIT_EDITMSG"):
             self._is_locked = False
         elif event.name == b"HEAD" and event.is_moved_to:
             self._moved()

@@ -408,6 +408,18 @@ def test_what_is_saved_after_a_stash_of_some_paths_is_not_the_stashs(tmp_path: P
     assert scene.hint() == ""
 
 
+def test_what_is_saved_while_a_commit_waits_for_its_editor_is_not_gits(tmp_path: Path) -> None:
+    """`git commit -a` keeps the index locked until the editor ends; its hooks write before the message is there."""
+    scene = Scene(tmp_path)
+    scene.repository.writes("index.lock", "")
+    scene.clock.pass_s(1)
+    assert scene.hint() == "git: index.lock was held"
+    scene.repository.writes("COMMIT_EDITMSG", "")
+    scene.clock.pass_s(1)
+    assert scene.hint() == ""
+    assert scene.hint(ago_s=1.5) == "git: index.lock was held"
+
+
 @pytest.mark.parametrize("left", [(), ("one",)])
 def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple[str, ...]) -> None:
     scene = Scene(tmp_path)

@@ -1,8 +1,9 @@
 """Signs of git commands that report nothing: a moved HEAD, and the lock of the index.
 
 When outside writes are recorded, HEAD, its log, the index, `index.lock`, the stash's log and the files of commands that
-have not committed yet are checked (ten stats). A move of HEAD by a command that changes trees labels writes at about
-that time; so does a locked index. The label says that git was at work, not that git wrote this file.
+have not committed yet are checked (ten stats, and one more while the index is locked). A move of HEAD by a command that
+changes trees labels writes at about that time; so does a locked index. The label says that git was at work, not that
+git wrote this file.
 """
 
 from __future__ import annotations
@@ -326,6 +327,9 @@ class GitHead:
         if lock:
             if lock != self._lock:
                 self._held = (self._locked_ns(folder, "index.lock") or locked_ns, locked_ns + LOCKED_NS)
+            message_ns = _stamp(os.path.join(folder, "COMMIT_EDITMSG"))[2]
+            if message_ns > locked_ns:  # `git commit -a` waits for an editor, and writes no more files
+                self._held = (self._held[0], min(self._held[1], message_ns))
         elif index_ns != self._index_ns:
             begun_ns = max(index_ns - UNSEEN_NS, self._locked_ns(folder, "index"))
             self._held = (self._held[0] if self._lock == index else begun_ns, index_ns)
