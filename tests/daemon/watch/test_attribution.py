@@ -420,6 +420,19 @@ def test_what_is_saved_while_a_commit_waits_for_its_editor_is_not_gits(tmp_path:
     assert scene.hint(ago_s=1.5) == "git: index.lock was held"
 
 
+def test_a_stash_of_some_paths_has_ended_though_the_commit_after_it_locks_the_index(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.stashes("one")
+    scene.clock.ns += 10 * MS
+    scene.repository.unlocks()
+    scene.clock.pass_s(1)
+    scene.repository.writes("index.lock", "")
+    scene.clock.ns += 10 * MS
+    scene.repository.writes("COMMIT_EDITMSG", "")
+    scene.clock.ns += 100 * MS
+    assert scene.hint() == ""
+
+
 @pytest.mark.parametrize("left", [(), ("one",)])
 def test_a_stash_that_goes_when_git_wrote_was_popped(tmp_path: Path, left: tuple[str, ...]) -> None:
     scene = Scene(tmp_path)

@@ -136,6 +136,7 @@ class GitHead:
         self._nameless_ns = 0  # end of the time in which a move may name the command of a label
         self._lock = 0  # inode of the current lock
         self._held = (0, 0)  # (begin, end) of the last lock
+        self._is_waiting = False  # a commit with the lock waits for its editor, and writes no more files
         self._index_ns = 0
         self._uncommitted: HeadMove | None = None  # command whose file of `_BEFORE_COMMIT` stands
         self._merged = ("", 0)  # (commit named by the last file of `_BEFORE_COMMIT`, when it was written)
@@ -180,7 +181,8 @@ class GitHead:
         and writes the index last.
         """
         end_ns = self._stashed_ns + STASHED_NS
-        return min(self._index_ns, end_ns) if self._index_ns > self._stashed_ns and not self._lock else end_ns
+        is_locked = self._lock and not self._is_waiting
+        return end_ns if is_locked or self._index_ns <= self._stashed_ns else min(self._index_ns, end_ns)
 
     def current(self) -> str:
         self._look()
@@ -328,7 +330,8 @@ class GitHead:
             if lock != self._lock:
                 self._held = (self._locked_ns(folder, "index.lock") or locked_ns, locked_ns + LOCKED_NS)
             message_ns = _stamp(os.path.join(folder, "COMMIT_EDITMSG"))[2]
-            if message_ns > locked_ns:  # `git commit -a` waits for an editor, and writes no more files
+            self._is_waiting = message_ns > locked_ns
+            if self._is_waiting:
                 self._held = (self._held[0], min(self._held[1], message_ns))
         elif index_ns != self._index_ns:
             begun_ns = max(index_ns - UNSEEN_NS, self._locked_ns(folder, "index"))
