@@ -40,10 +40,14 @@ class Site:
 
     def asks(self) -> int:
         """The status of a question by who has the token: what others do must not keep it waiting."""
-        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/status")
-        asked.add_header("Authorization", f"Bearer {self.token}")
-        with urllib.request.urlopen(asked, timeout=20) as answer:
+        with self.asked("status") as answer:
             return int(answer.status)
+
+    def asked(self, query: str) -> http.client.HTTPResponse:
+        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/{query}")
+        asked.add_header("Authorization", f"Bearer {self.token}")
+        answer: http.client.HTTPResponse = urllib.request.urlopen(asked, timeout=20)
+        return answer
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
@@ -72,6 +76,18 @@ def ended(sock: socket.socket) -> bytes:
         while piece := sock.recv(65536):
             data += piece
     return data
+
+
+def test_a_point_may_be_gits(site: Site) -> None:
+    """What HEAD has needs no review; the page asked for it, and showed all that agents had ever written."""
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "one"],
+    ):
+        subprocess.run(["git", *words], cwd=site.served.root, check=True)
+    with site.asked("review?since=HEAD") as answer:
+        assert json.load(answer)["ok"]
 
 
 @pytest.mark.wide  # it waits for the limits

@@ -93,10 +93,7 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
     port = sock.getsockname()[1]
     keys = Keys()
 
-    def connect(start: bool) -> Client:
-        return call.opener(ClientOptions(call.place, "", "", call.timeout_s(30.0), start))
-
-    daemon = Daemon(connect)
+    daemon = Daemon(partial(_client, call, call.place))
     gate = application(
         daemon,
         keys,
@@ -113,6 +110,15 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
         pass
     finally:
         daemon.close()
+
+
+def _client(call: Invocation, place: Place, start: bool) -> Client:
+    """Return a client whose points may be git's, as on the command line."""
+    from quire_client.commands.git_points import asked_again
+
+    client = call.opener(ClientOptions(place, "", "", call.timeout_s(30.0), start))
+    client.again = partial(asked_again, tell=lambda said: None)
+    return client
 
 
 def _elsewhere(state: Path, daemon: Daemon) -> OtherHosts:
@@ -147,10 +153,7 @@ def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) 
             """Return the token of this workspace's page here, as the token in its folder is for `quire page` there."""
             return hmac.new(token_in(token_file).encode(), asked.encode(), "sha256").hexdigest()
 
-        def connect(start: bool) -> Client:
-            return call.opener(ClientOptions(place, "", "", call.timeout_s(30.0), start))
-
-        daemons.append(Daemon(connect))
+        daemons.append(Daemon(partial(_client, call, place)))
         elsewhere = _elsewhere(place.state, daemons[-1]).lanes
         return application(daemons[-1], Keys(), own(), port, time.monotonic, own, static=static, elsewhere=elsewhere)
 
