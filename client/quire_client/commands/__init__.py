@@ -28,8 +28,8 @@ else:
         completed_words="completed",
         exit_statuses="DAMAGED DONE FAULT INTERRUPTED NOT_FOUND NO_DAEMON REFUSED UNWRITTEN USAGE status_of",
         git_points=(
-            "COMMIT RENAMED commit_named folder_in_repository ignored in_commit lacking not_checked_out staged "
-            "uncommitted"
+            "COMMIT RENAMED asked_again commit_named folder_in_repository ignored in_commit lacking not_checked_out "
+            "staged uncommitted"
         ),
         help="columns",
         options=(

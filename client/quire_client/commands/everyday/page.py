@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render, when
-from quire_client.commands import DONE, ClientOptions, Command, Invocation, Option, Usage
+from quire_client.commands import DONE, ClientOptions, Command, Invocation, Option, Usage, asked_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,8 +114,6 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
 
 def _client(call: Invocation, place: Place, start: bool) -> Client:
     """Return a client whose points may be git's, as on the command line."""
-    from quire_client.commands.git_points import asked_again
-
     client = call.opener(ClientOptions(place, "", "", call.timeout_s(30.0), start))
     client.again = partial(asked_again, tell=lambda said: None)
     return client
