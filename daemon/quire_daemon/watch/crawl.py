@@ -18,9 +18,7 @@ from quire_daemon.core import Kind, StatEntry
 from quire_daemon.workers import Cancellation
 from quire_daemon.workspace import Beneath, can_openat2
 
-"""`special`: FIFO, socket, device. `unreadable`: an entry of unknown kind, or a folder that cannot be listed or has a
-mount on it.
-"""
+GIT_RULES: Final = ".gitignore"
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # missing, or replaced by a file or a link
@@ -83,8 +81,8 @@ def crawl(
 
 
 def is_bare(root: Path, ignore: Rules, path: str) -> bool:
-    """True if `path` is a folder, not ignored, that can be listed and holds only ignored entries. Raises `OSError` as
-    `crawl`.
+    """True if `path` is a folder, not ignored, that can be listed and holds only ignored entries. A folder with rules
+    that ignore themselves is a cache, as ruff and pytest make it, and is not bare. Raises `OSError` as `crawl`.
     """
     if not path or ignore.ignored(path, True):
         return False
@@ -95,7 +93,10 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
             return False
         try:
             with os.scandir(folder) as found:
-                return all(ignore.ignored(f"{path}/{at.name}", at.is_dir(follow_symlinks=False)) for at in found)
+                return all(
+                    at.name != GIT_RULES and ignore.ignored(f"{path}/{at.name}", at.is_dir(follow_symlinks=False))
+                    for at in found
+                )
         finally:
             os.close(folder)
     except OSError as error:

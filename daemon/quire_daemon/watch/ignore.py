@@ -31,14 +31,13 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from quire_daemon.config import linear
-from quire_daemon.watch.crawl import OUR_LIMITS
+from quire_daemon.watch.crawl import GIT_RULES, OUR_LIMITS
 from quire_daemon.workspace import Beneath, can_openat2
 from quire_journal.workspaces import git_folder
 
 ALWAYS: Final = frozenset({".git", ".quire"})
 """Names that are always ignored, as folders or files (a worktree's `.git`)."""
 
-GIT_RULES: Final = ".gitignore"
 OWN_RULES: Final = ".quireignore"
 
 _MOST_RULE_BYTES: Final = 1024 * 1024  # a longer file is cut off

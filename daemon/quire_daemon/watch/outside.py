@@ -209,6 +209,9 @@ class Outside:
         if now < since + STANDS_S and is_temporary(path) and self._is_young(path):
             self._let_stand(path, evidence, since)
             return []
+        if self._ignore.ignored(path, False) and self._observer.head(journal_path(path)) is None:
+            self._looked(path, False)  # by rules that came after its hint, as in a cache that hides itself
+            return []
         patient = now - since < UNFINISHED_S
         named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != SCANNED else 0
         try:

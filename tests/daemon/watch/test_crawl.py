@@ -16,7 +16,7 @@ import pytest
 import rights
 from disks import deep
 from quire_daemon.core.reconcile import StatEntry
-from quire_daemon.watch.crawl import crawl, names_in
+from quire_daemon.watch.crawl import crawl, is_bare, names_in
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.workers.pool import Cancellation
 
@@ -242,6 +242,16 @@ def test_a_tree_deeper_than_a_path_may_be_long(tmp_path: Path) -> None:
     deep(tmp_path, name, depth)
     assert sum(1 for _ in crawl(tmp_path, Nothing())) == depth
     subprocess.run(["rm", "-rf", name], cwd=tmp_path, check=True)
+
+
+def test_a_folder_that_hides_itself_is_no_empty_folder(tmp_path: Path) -> None:
+    """As ruff, pytest and `python -m venv` make theirs."""
+    (tmp_path / ".gitignore").write_text("*.o\n")
+    write(tmp_path, "out/a.o", ".ruff_cache/0.1/data")
+    (tmp_path / ".ruff_cache" / ".gitignore").write_text("*\n")
+    (tmp_path / "bare").mkdir()
+    rules = Ignore(tmp_path)
+    assert [name for name in ("bare", "out", ".ruff_cache") if is_bare(tmp_path, rules, name)] == ["bare", "out"]
 
 
 # ── what a caller is shown of a folder ───────────────────────────────────────

@@ -107,6 +107,19 @@ def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns:
     assert turns.scans() == ["start", "rules"]
 
 
+def test_new_files_of_a_folder_that_hides_itself_are_not_captured(turns: Turns) -> None:
+    """A cache's own rules come a moment after its first file, and both were told as saved."""
+    turns.opened()
+    turns.turns()
+    (turns.root / "cache").mkdir()
+    assert not turns.observer.ignore.ignored("cache/TAG", False)
+    turns.write("cache/TAG", "made\n")
+    turns.write("cache/.gitignore", "*\n")
+    turns.watcher.batches.append(Batch(dirty={"cache/TAG", "cache/.gitignore"}))
+    turns.turns()
+    assert (turns.texts("cache/TAG"), turns.texts("cache/.gitignore")) == ([], [])
+
+
 def test_a_new_file_that_gits_excludes_name_since_a_moment_is_not_captured(turns: Turns) -> None:
     turns.write("a", "one\n")
     (turns.root / ".git" / "info").mkdir(parents=True)
