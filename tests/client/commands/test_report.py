@@ -262,3 +262,17 @@ def test_a_file_of_which_others_replaced_all_lines_is_named_with_them(quire: Qui
     assert "- `gone.py`: nothing of what is reported is left in it, changed by bob/s2\n" in ran.out
     assert "### Not committed\n\n- `gone.py`\n" in ran.out
     assert ran.out.count("own.py") == 1, "she took it back herself"
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_file_that_others_renamed_is_one_file(left: bool, quire: Quire) -> None:
+    """Its old name was told as a file of which nothing is left."""
+    hers = story(9, files=[{**CLOCK, "path": "old.py"}])
+    theirs = story(12, BOB, files=[{**CLOCK, "moved_from": "old.py"}])
+
+    def told(asked: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "stories": [*([] if asked.get("writer") else [theirs]), hers], "next": None}
+
+    out = quire("report", "ada", stories=told, diff=DIFF if left else {**DIFF, "files": []}).out
+    said = "also changed by" if left else "nothing of what is reported is left in it, changed by"
+    assert out.partition("by others too\n\n")[2] == f"- `clock.py`: {said} bob/s2\n"

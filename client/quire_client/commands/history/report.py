@@ -69,9 +69,11 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
     stories = [_without(story, left_out) for story in stories]
     around = _pages(client, {"since": start, **({"until": end} if end else {})})
     paths = [file["path"] for file in files]
-    names = {name: file["path"] for file in files for name in (file.get("moved_from"), file.get("then")) if name}
-    gone = [path for path in _written(stories) if path not in {*paths, *names}]
-    shared = _shared(around.get("stories") or [], stories, names | {path: path for path in (*paths, *gone)})
+    names = {path: path for path in paths}
+    names |= {name: file["path"] for file in files for name in (file.get("moved_from"), file.get("then")) if name}
+    renamed = _renamed(around.get("stories") or [])
+    gone = dict.fromkeys(path for one in _written(stories) if (path := _followed(one, names, renamed)) not in names)
+    shared = _shared(around.get("stories") or [], stories, names | {path: path for path in gone}, renamed)
     replaced = [one["path"] for one in shared if one["path"] in gone]
     head = commit_named("HEAD", call.place.root, call.environ)
     private = () if "with-prompts" in call.options else PRIVATE
@@ -176,32 +178,39 @@ def _uncommitted(
     return [path for path in left if path in differing or path in replaced]
 
 
+def _renamed(stories: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the renames of stories: the old name of each file → the new one."""
+    moves = (file for story in stories for file in story["files"] if file.get("moved_from"))
+    return {file["moved_from"]: file["path"] for file in moves}
+
+
 def _shared(
-    around: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]], paths: Mapping[str, str]
+    around: Sequence[Mapping[str, Any]],
+    own: Sequence[Mapping[str, Any]],
+    names: Mapping[str, str],
+    renamed: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """Return the files that others changed, too. `paths`: the names of the reported files → their names now."""
+    """Return the files that others changed, too. `names`: the names of the reported files → their names now."""
     whose: dict[str, dict[str, None]] = {}
-    moves = (file for story in around for file in story["files"] if file.get("moved_from"))
-    renamed = {file["moved_from"]: file["path"] for file in moves}
     numbers = {one["seq"] for one in own}
-    names = {author_of(one, render.writer(one.get("writer"))) for one in own}
+    authors = {author_of(one, render.writer(one.get("writer"))) for one in own}
     for story in around:
         name = render.writer(story.get("writer"))
         author = author_of(story, name)
-        if author and story["seq"] not in numbers and author not in names:
+        if author and story["seq"] not in numbers and author not in authors:
             for file in story["files"]:
-                if path := _reported(file["path"], paths, renamed):
+                if path := names.get(_followed(file["path"], names, renamed)):
                     whose.setdefault(path, {})[name] = None
-    return [{"path": path, "writers": [*names]} for path, names in whose.items()]
+    return [{"path": path, "writers": [*writers]} for path, writers in whose.items()]
 
 
-def _reported(path: str, paths: Mapping[str, str], renamed: Mapping[str, str]) -> str:
-    """Return the name now of a reported file that was renamed to it within the stretch; "" for another file."""
+def _followed(path: str, names: Mapping[str, str], renamed: Mapping[str, str]) -> str:
+    """Return `path`, or the name to which it was renamed until it is one of `names`."""
     seen: set[str] = set()
-    while path not in paths and path in renamed and path not in seen:
+    while path not in names and path in renamed and path not in seen:
         seen.add(path)
         path = renamed[path]
-    return paths.get(path, "")
+    return path
 
 
 # ── Markdown ─────────────────────────────────────────────────────────────────
