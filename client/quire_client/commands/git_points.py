@@ -182,6 +182,7 @@ def _before(client: Client, word: str, path: str) -> _Moment | None:
                     point = f"seq:{call['burst']}" if "burst" in call else f"seq:{call['batch'] - 1}"
                     return _Moment(point, _told(said, story, call.get("at", "")))
             program, commands = story.get("program") or {}, story.get("commands") or ()
+            commands = [*map(render.git_command, commands)] if story.get("form") == "git" else commands
             texts = (*program.values(), *commands, story.get("prompt") or "", story.get("hint") or "")
             if found := next((text for text in texts if named.search(text)), ""):
                 return _Moment(f"seq:{story['first'] - 1}", _told(found, story, story.get("at", "")))

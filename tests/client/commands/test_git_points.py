@@ -63,7 +63,7 @@ def test_what_was_before_something_is_a_point(quire: Quire) -> None:
     stories = [
         {"form": "turn", "first": 3, "prompt": "go", "calls": calls, "writer": {"agent": "ada", "agent_session": "s1"}},
         {"form": "crowd", "first": 20, "program": {"kind": "build", "called": "make"}},
-        {"form": "git", "first": 12, "commands": ["checkout topic"]},
+        {"form": "git", "first": 12, "commands": ["checkout: moving from main to topic"]},
     ]
 
     def read(args: dict[str, Any]) -> dict[str, Any]:
@@ -77,6 +77,8 @@ def test_what_was_before_something_is_a_point(quire: Quire) -> None:
     assert [point(word) for word in ("ruff", "make", "checkout")] == ["seq:30", "seq:19", "seq:11"]
     ran = quire("cat", "a.py@before:ruff", read_file=read, stories={"ok": True, "stories": stories})
     assert ran.err.startswith("before:ruff is in front of `ruff format .` of ada/s1, ")
+    by_git = quire("cat", "a.py@before:topic", read_file=read, stories={"ok": True, "stories": stories})
+    assert by_git.err.startswith("before:topic is in front of `git checkout topic`, ")
     assert [args.get("path") for tool, args in ran.asked if tool == "stories"] == ["a.py"], "runs that wrote the file"
     for word in ("x", "ruf"):
         ran = quire("cat", f"a.py@before:{word}", read_file=read, stories={"ok": True, "stories": stories})
