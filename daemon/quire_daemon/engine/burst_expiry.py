@@ -137,6 +137,6 @@ class BurstExpiry:
         if not burst.outside or not (burst.paths or burst.command):
             return ()
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
-        end = CallEnd(burst, call, now_ns, until_ns=burst.began_ns + SOON_NS)
+        end = CallEnd(burst, call, now_ns, until_ns=burst.began_ns + SOON_NS, is_reported=False)
         with self._recorder.history() as history:
             return verdicts(end, history, by_its_command)

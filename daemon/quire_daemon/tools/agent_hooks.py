@@ -425,7 +425,7 @@ def _between(params: NativeParams, world: World) -> Decision:
     events: list[Event] = []
     for burst in left:
         call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
-        end = CallEnd(burst, call, world.now_ns, announced=world.announced)
+        end = CallEnd(burst, call, world.now_ns, announced=world.announced, is_reported=False)
         events += [*verdicts(end, world.history, by_its_command), BurstEnded(burst.number, UNREPORTED)]
     if params.moment == "turn" and (params.prompt or params.transcript):
         events.append(_turn(params, world))

@@ -411,3 +411,13 @@ def test_what_a_command_wrote_whose_end_nobody_tells_is_told_when_its_time_is_ov
     assert last(daemon, "src/later.py") == ("outside", "watched"), "so long no command is taken to run"
     with daemon.history() as history:
         assert history.open_bursts() == []
+
+
+def test_a_call_that_may_have_been_declined_removed_nothing_for_sure(daemon: MemoryDaemon) -> None:
+    """A person said no to `rm`, and what the person then removed was the agent's, and came back with an undo."""
+    begins(daemon, daemon.ann, "rm -r src && sed -i s/b=2/b=3/ notes.md")
+    daemon.outside_deletes("src/a.py")
+    daemon.outside("notes.md", OLD.replace(b"b=2", b"b=3"))
+    daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")
+    assert last(daemon) == ("outside", "overlap")
+    assert last(daemon, "notes.md") == (ANN, "during"), "of bytes the count of its process would have said if not"

@@ -86,6 +86,7 @@ class CallEnd(NamedTuple):
     ok: bool = True  # the call succeeded
     announced: Mapping[int, AnnouncedCall] = {}  # known open calls
     until_ns: int = 0  # later writes do not belong to it; 0: no limit
+    is_reported: bool = True  # False: the call may have been declined
 
 
 def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
@@ -128,6 +129,7 @@ def _overlap(calls: Sequence[Burst]) -> _Finding:
 class _Verdict:
     def __init__(self, end: CallEnd, history: History, claims_of: ClaimsOf, rows: Mapping[int, str]) -> None:
         self._burst, self._call, self._now_ns, self._announced = end.burst, end.call, end.now_ns, end.announced
+        self._is_reported = end.is_reported
         self._history, self._claims_of, self._rows = history, claims_of, rows
         self._effort, self._layouts, self._back = Effort(END), dict[int, bool](), dict[int, bool]()
         self._writes: dict[int, Mapping[str, int]] = {}
@@ -183,6 +185,8 @@ class _Verdict:
         if replacing := [one for one in shells if self._is_one_of_several(record, one)]:
             ended = not any(one.open_at(self._now_ns) for one in replacing if one.number != self._burst.number)
             return _overlap(shells) if ended else None
+        if shells and not (self._is_reported or isinstance(record.event(), OutsideWritten)):
+            return _overlap(shells)  # no count of written bytes speaks for a removal
         if shells:
             return self._by_commands(shells)
         is_named = record.seq in self._rows and bool(self._burst.paths)
