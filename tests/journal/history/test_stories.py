@@ -13,6 +13,7 @@ from quire_journal.history.stories.fold import CROWD_PATHS, GRACE
 from quire_journal.history.stories.story import WORK, Key, Story, StoryPage, folders_of, net_of
 from quire_journal.model.events import (
     BurstBegun,
+    CaptureFailed,
     CheckpointNamed,
     CommandRan,
     EditRefused,
@@ -23,6 +24,7 @@ from quire_journal.model.events import (
     WritesAbandoned,
     paths_of,
 )
+from quire_journal.model.uncaptured import IGNORED, TOO_LARGE
 from quire_journal.text.text import Text
 from quire_journal.views.indexes import term_index
 
@@ -97,6 +99,14 @@ def test_quires_own_setup_is_no_agent() -> None:
     diary.wrote("settings.json", diary.writer("quire", "setup"))
     assert [story.form for story in diary.stories()] == ["person"]
     assert diary.page(forms=frozenset({"turn"})).stories == []
+
+
+def test_a_file_that_a_rule_ignores_now_was_written_by_nobody() -> None:
+    diary = Diary()
+    diary.outside("a.py", after_s=30)
+    diary.note(CaptureFailed("b.py", IGNORED, 5, evidence="scanned"), after_s=1)
+    diary.note(CaptureFailed("c.py", TOO_LARGE, 5, evidence="watched"), after_s=1)
+    assert sorted(run.path for story in diary.stories() for run in story.runs) == ["a.py", "c.py"]
 
 
 def test_consecutive_versions_of_a_story_are_one_run_unless_another_writer_interrupts() -> None:

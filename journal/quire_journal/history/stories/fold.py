@@ -41,12 +41,14 @@ from quire_journal.model import (
     CAPTURED,
     DURING,
     FOLDER,
+    IGNORED,
     OUTSIDE,
     REGULAR,
     SCANNED,
     SETUP,
     BatchUndone,
     BurstBegun,
+    CaptureFailed,
     CheckpointNamed,
     CommandRan,
     EditRefused,
@@ -355,6 +357,8 @@ class StoryFold:
                 return
             if getattr(event, "entry", REGULAR) == FOLDER and getattr(event, "by", "") != UNDOING:
                 return  # its files have stories; an empty folder has one only if an undo made it
+            if isinstance(event, CaptureFailed) and event.why == IGNORED:
+                return  # a rule names the file now: nobody wrote it
             if isinstance(event, GitRan):
                 self._ran.append((record, event))
                 self._ran.sort(key=lambda one: -_ended_ns(*one))
