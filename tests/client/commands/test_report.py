@@ -276,3 +276,16 @@ def test_a_file_that_others_renamed_is_one_file(left: bool, quire: Quire) -> Non
     out = quire("report", "ada", stories=told, diff=DIFF if left else {**DIFF, "files": []}).out
     said = "also changed by" if left else "nothing of what is reported is left in it, changed by"
     assert out.partition("by others too\n\n")[2] == f"- `clock.py`: {said} bob/s2\n"
+
+
+def test_stories_of_ignored_files_alone_are_left_out_and_all_others_are_named(quire: Quire, site: Path) -> None:
+    (site / ".gitignore").write_text("*.log\n")
+    subprocess.run(["git", "init", "-q"], cwd=site, check=True)
+    logged = [{**CLOCK, "path": "x.log"}]
+    saved = story(20, {"id": "outside"}, "saves", files=logged)
+    setup = story(9, {**ADA, "agent": "quire"}, "person", hint="quire setup codex")
+    first = story(3, {"id": "outside"}, "capture", files=[])
+    page = {"ok": True, "stories": [saved, setup, first], "next": None}
+    out = quire("report", "v1..v30", stories=page, diff=DIFF).out
+    done = out.partition("done\n\n")[2].partition("\n\n")[0].splitlines()
+    assert [line for line in done if line[0] == "-"] == ["- first capture of the checkout", "- “quire setup codex”"]

@@ -66,7 +66,7 @@ def _report(call: Invocation, client: Client, what: str, within: Mapping[str, An
     files = [_net(file) for file in differs]
     left_out = ignored(_paths_of(stories, files), call.place.root, call.environ)
     files = [file for file in files if file["path"] not in left_out]
-    stories = [_without(story, left_out) for story in stories]
+    stories = [one for story in stories if (one := _without(story, left_out))["files_count"] or _tells_more(story)]
     around = _pages(client, {"since": start, **({"until": end} if end else {})})
     paths = [file["path"] for file in files]
     names = {path: path for path in paths}
@@ -141,6 +141,11 @@ def _without(story: dict[str, Any], paths: set[str]) -> dict[str, Any]:
     kept = [file for file in story["files"] if file["path"] not in paths]
     gone = len(story["files"]) - len(kept)
     return {**story, "files": kept, "files_count": story["files_count"] - gone} if gone else story
+
+
+def _tells_more(story: Mapping[str, Any]) -> bool:
+    """True if a story tells more than its files, so that it belongs into a report even if none of them is left."""
+    return story["form"] not in ("saves", "crowd", "person")
 
 
 def _net(file: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,6 +266,8 @@ def _done(story: Mapping[str, Any], mine: bool) -> Iterator[str]:
         "run": f"{_code(story_title(story))}{_outcome(story)}",
         "undo": _word(story.get("how", "undo")) + (f" of {undone}" if undone else ""),
         "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
+        "capture": _word(story_title(story)),
+        "person": _word(story_title(story)),
         "crowd": _program(story),
     }.get(story["form"], "saved")
     if story["form"] == "turn" and not (prompt or story["files"] or story.get("refused")):
