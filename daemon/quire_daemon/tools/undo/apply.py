@@ -141,10 +141,11 @@ class CarryingOut:
             )
         if as_found:
             said += f"; {as_found}"
-        if alone:
-            said += f"; {counted(alone, 'file')} left alone"
         if lacking:
-            said += f", for bytes that the journal does not hold: {lacking_sentence(lacking, history)}"
+            said += f"; {counted(len(lacking), 'file')} left alone, for bytes that the journal does not hold: "
+            said += lacking_sentence(lacking, history)
+        if others := alone - len(lacking):
+            said += f"; {counted(others, 'more file' if lacking else 'file')} left alone"
         return said + "."
 
     def _note(self, event: Event) -> int:
