@@ -7,6 +7,7 @@ limit of one page.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -29,7 +30,7 @@ from quire_daemon.tools.history.pages import MOST_UNDONE, NEAR_BYTES, few_number
 from quire_daemon.tools.history.renames import earlier_names
 from quire_daemon.tools.history.short_names import spelled_out
 from quire_daemon.tools.history.writers import is_unclaimed, nobody
-from quire_journal.history import History, is_by_git, rfc3339
+from quire_journal.history import History, command_name, first_word, is_by_git, rfc3339
 from quire_journal.history.renames import FoundRenames
 from quire_journal.history.stories import (
     CAPTURE,
@@ -267,7 +268,7 @@ class _Teller:
         before, after = story.heads
         heads = {"head_before": before, "head_after": after} if before != after else {}
         failed = {"failed": True} if story.failed else {}
-        return {"commands": story.commands, **heads, **failed, **_hint(story)}
+        return {"commands": _commands(story.commands), **heads, **failed, **_hint(story)}
 
     def person(self, story: Story) -> dict[str, Any]:
         """Return the additional fields of a user's writes: `hint`, the label of a burst, if there is one."""
@@ -482,6 +483,12 @@ def _came_back(runs: Sequence[_Run]) -> bool:
 def _same_bytes(one: Version | None, other: Version | None) -> bool:
     one, other = standing(one), standing(other)
     return one is not None and other is not None and bool(one.blob) and one.blob == other.blob
+
+
+def _commands(commands: Sequence[str]) -> list[str]:
+    """Return commands of git; several steps of one command (`am: one`, `am: two`) are one, by its name."""
+    words = Counter(map(first_word, commands))
+    return [*dict.fromkeys(command_name(one) if words[first_word(one)] > 1 else one for one in commands)]
 
 
 def _hint(story: Story) -> dict[str, Any]:

@@ -150,6 +150,23 @@ def test_git_tells_its_commands_and_where_head_went() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("ran", "told_as"),
+    [
+        (["am: one", "am: two"], ["am"]),
+        (["rebase (finish): returning to refs/heads/main", "rebase: 1a2b3c4"], ["rebase"]),
+        (["cherry-pick: one"], ["cherry-pick: one"]),
+    ],
+)
+def test_a_command_of_several_steps_is_told_once(ran: list[str], told_as: list[str]) -> None:
+    daemon = MemoryDaemon()
+    for command in ran[::-1]:
+        ended_ns = daemon.recorder.clock.now_ns()
+        daemon.note(GitRan(command, evidence="head", ended_ns=ended_ns, head_before="main 1", head_after="main 2"))
+    (git,) = [story for story in told(daemon) if story["form"] == "git"]
+    assert git["commands"] == told_as
+
+
 def test_what_a_person_saved_is_told_as_unclaimed() -> None:
     saves = told(day())[-1]
     assert (saves["form"], saves["unclaimed"], saves["files"][0]["status"]) == ("saves", True, "added")
