@@ -54,15 +54,17 @@ def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tz
 
 
 def present(who: Mapping[str, Any], marks: Marks) -> Iterator[Span]:
-    """Yield the present agents, and files with several writers, for the screen's first line."""
+    """Yield the files with several writers, and the present agents, for the screen's first line, which is cut at its
+    end.
+    """
     writers = [one for one in who.get("writers") or () if one.get("agent") and one.get("present")]
     for writer in reversed(writers):
         marks.meet(writer)
     told = {mark.letter: mark for mark in (marks.of_record({"writer": writer}) for writer in writers)}
-    for mark in told.values():
-        yield Span(f"  {mark.letter} {mark.name}", mark.style)
     for line in _collisions(who, marks, short=True):
         yield Span(f"  ! {line}", WARN)
+    for mark in told.values():
+        yield Span(f"  {mark.letter} {mark.name}", mark.style)
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:

@@ -79,7 +79,8 @@ def test_agents_have_capitals_and_the_same_letter_and_colour_everywhere() -> Non
     assert [one.spans[0].text.strip() for one in blamed] == ["q", "B", "B", "A"]
     assert blamed[1].spans[0].style == alice.style
     here = [*present(WHO, marks)]
-    assert [(span.text, span.style) for span in here[:2]] == [("  B alice", alice.style), ("  A codex", codex.style)]
+    assert here[0].text.startswith("  ! "), "what must not be cut off comes first"
+    assert [(span.text, span.style) for span in here[1:3]] == [("  B alice", alice.style), ("  A codex", codex.style)]
 
 
 def test_a_second_session_of_an_agent_is_another_writer_and_is_named() -> None:
