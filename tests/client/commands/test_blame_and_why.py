@@ -116,3 +116,11 @@ def test_why_names_the_command_for_what_it_does_not_take(word: str, said: str, q
     (site / "src" / "a.py").write_text(CODE)
     ran = quire("why", word)
     assert (ran.status, ran.err, ran.asked) == (2, f"quire: {said}\n", [])
+
+
+def test_blame_takes_one_file(quire: Quire, site: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (site / name).write_text(CODE)
+    ran = quire("blame", "a.py", "b.py")
+    said = "blame is about one file, not a.py and b.py; a point stands behind it: FILE@v12."
+    assert (ran.status, ran.err, ran.asked) == (2, f"quire: {said}\n", [])

@@ -22,6 +22,7 @@ from quire_client.commands import (
     git_commit,
     headed,
     is_of_nobody,
+    is_point,
     point_of,
     read_at_hub,
     told_by,
@@ -43,6 +44,8 @@ MOST_COMMITS: Final = 50
 def run(call: Invocation) -> int:
     call.at_most(2)
     words = call.arguments
+    if len(words) == 2 and all(os.path.isfile(call.folder / word) for word in words) and not is_point(words[1]):
+        raise Usage(f"blame is about one file, not {words[0]} and {words[1]}; a point stands behind it: FILE@v12.")
     if len(words) == 2 and "at" not in call.options:  # git's order: the point, then the file
         words = words if os.path.lexists(call.folder / words[0]) else words[::-1]
     elif len(words) == 2:
