@@ -1,4 +1,4 @@
-"""A state of a file as some of the changes that were seen: which of them a commit has. Pure."""
+"""A state of a file as some of the changes of an `OwnSide`: which of them it has, such as a commit. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MOST_WAYS: Final = 200
 
 
 def explained(woven: Sequence[WovenLine], state: Text) -> tuple[frozenset[int], ...]:
-    """Return the changes of which `state` has each as a whole, and no other line; two such sets if what the writer did
-    beside them makes two different files of it.
+    """Return the numbers of the changes that `state` has as a whole, so that it has their lines and no other. Two such
+    sets are returned if what else the writer did makes two different files of it.
 
-    Empty if there are none, if there are too many ways to try, or if a line came back that the state lacks.
+    Return () if there is no such set, if there are too many ways to try, or if a line came back that the state lacks.
     """
     if Counter(state.lines) - Counter(line.content for line in woven):
         return ()
@@ -30,12 +30,13 @@ def explained(woven: Sequence[WovenLine], state: Text) -> tuple[frozenset[int], 
 
 
 def _came_back(line: WovenLine, changes: Set[int]) -> bool:
+    """Return True if these changes made and removed a line that is there now."""
     return line.after and _count(line, changes) > 0 and not _is_in(line, changes)
 
 
 def upon(woven: Sequence[WovenLine], changes: Set[int], state: Text) -> tuple[WovenLine, ...]:
-    """The lines as they are if they begin with those of the state that these changes make: its lines are nobody's, and
-    lines that came and went before it are dropped.
+    """Return the lines, numbered anew, with `state` (the file after exactly these changes) as their start. The lines of
+    `state` have no author; a line that these changes add and remove is dropped.
     """
     there = [line for line in woven if _is_in(line, changes)]
     later = sorted((line for line in woven if not _count(line, changes)), key=lambda line: line.number)
@@ -60,7 +61,7 @@ def upon(woven: Sequence[WovenLine], changes: Set[int], state: Text) -> tuple[Wo
 
 
 class _Bounds:
-    """The lines around added ones, by their new numbers: in place of one that is dropped, the next that is not."""
+    """New numbers of the lines above and below an added one; in place of a dropped line, the next that is not."""
 
     def __init__(self, woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> None:
         self._above, self._below = _nearest(woven, numbers), _nearest(woven[::-1], numbers)
@@ -70,7 +71,7 @@ class _Bounds:
 
 
 def _nearest(woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> dict[int, int]:
-    """Line → its new number, or that of the last one before it which has one."""
+    """Return number of a line → its new number, or that of the last one before it which has one; 0 if there is none."""
     found, last = dict[int, int](), 0
     for line in woven:
         last = found[line.number] = numbers.get(line.number, last)
@@ -78,25 +79,25 @@ def _nearest(woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> dict[int
 
 
 def _is_in(line: WovenLine, changes: Set[int]) -> bool:
-    """True if the line is there after these changes."""
+    """Return True if the line is there after these changes."""
     return _count(line, changes) % 2 == 1
 
 
 def _count(line: WovenLine, changes: Set[int]) -> int:
-    """How often these changes add and remove the line."""
+    """Return how often these changes add and remove the line."""
     return sum(1 for _ in takewhile(lambda change: not change or change in changes, _changes(line)))
 
 
 def _changes(line: WovenLine) -> tuple[int, ...]:
-    """The changes of a line. Each of the writer's lines that others removed has a removal of its own: a patch of the
-    writer alone lacks the line, and what the others did beside it.
+    """Return the numbers of the changes of a line. Each of the writer's lines that others removed has a removal of its
+    own, by its negative number: a patch of the writer alone lacks the line, and what the others did beside it.
     """
     of_its_own = line.own and not line.after and not line.cut
     return (*line.changes[:-1], -line.number) if of_its_own else line.changes
 
 
 _Chain = tuple["_Chain", int, bool] | None
-"""The changes that were decided, the last one first: whether the state has them."""
+"""The decisions, the last one first: (those before, a change, whether the state has it)."""
 
 
 def _chain(decided: _Chain) -> Iterator[tuple[int, bool]]:
@@ -110,10 +111,10 @@ def _decided(before: _Chain, change: tuple[int, bool]) -> _Chain:
 
 
 class _Way(NamedTuple):
-    """Explanation of the lines so far."""
+    """One set of decisions that explains the lines so far."""
 
     decided: _Chain
-    made: int  # names the lines that the writer's changes make of the state
+    made: int  # number for the lines that the writer's other changes make of the state; equal for equal lines
 
 
 _Decisions = frozenset[tuple[int, bool]]
@@ -121,8 +122,8 @@ _Decisions = frozenset[tuple[int, bool]]
 
 
 def _ways(woven: Sequence[WovenLine], wanted: Sequence[bytes]) -> list[_Way]:
-    """Up to two ways to make the wanted lines, which differ in what the writer's changes make of them; none if there
-    are too many to follow.
+    """Return up to two ways to make the `wanted` lines, which differ in what the writer's other changes make of them;
+    [] if there are too many to follow.
     """
     last = {change: at for at, line in enumerate(woven) for change in _changes(line)}
     names: dict[tuple[int, bytes], int] = {}
@@ -149,8 +150,9 @@ def _ways(woven: Sequence[WovenLine], wanted: Sequence[bytes]) -> list[_Way]:
 
 
 def _choices(line: WovenLine, decided: Mapping[int, bool]) -> Iterator[tuple[bool, _Decisions]]:
-    """(whether the line is there, which of its changes a state has): those up to one of them, or only the removal by
-    the writer of a line of others. First what leaves least of the writer's to do, and has least of the others'.
+    """Yield (whether a state has the line, the decisions about its changes): a state has its changes up to one of them,
+    or only the writer's removal of a line of others. First comes what leaves least of the writer's to do, and has least
+    of the others'.
     """
     changes = _changes(line)
     ways = [(count % 2 == 1, [n < count for n in range(len(changes))]) for count in range(len(changes) + 1)]

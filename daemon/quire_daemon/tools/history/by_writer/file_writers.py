@@ -13,7 +13,7 @@ _REMOVALS: Final = frozenset({FileDeleted.kind, OutsideDeleted.kind})
 
 
 class FileWriters(NamedTuple):
-    """Writers of the changed files, by path: the requested one, and others."""
+    """Writers of the changed files, by path: the writer that a tool was asked about, and others."""
 
     proved: set[str]  # paths that the writer changed
     probable: dict[str, dict[str, None]]  # path → name of the writer of changes that are only probably its own
@@ -22,7 +22,9 @@ class FileWriters(NamedTuple):
     movers: dict[str, dict[bytes, str]]  # path → caller of an undo, or who removed it for a time → its name
 
     def names(self, made: MadeDifference, least: Ownership, history: History) -> list[str]:
-        """Return the names of the other writers of a file. Whoever only took back or restored wrote nothing."""
+        """Return the names of the other writers of a file, with `~` before one who is only probable. Whoever only took
+        back or restored wrote nothing. `least`: the weakest claim that counts as the writer's own.
+        """
         found, movers = dict[str, bool](), dict[bytes, str]()
         for path in made.names:
             if least == Ownership.PROVED:
@@ -37,6 +39,9 @@ class FileWriters(NamedTuple):
 
 
 def writers_between(writer: str, whose: Filter, start: int, end: int, history: History) -> FileWriters:
+    """Return the writers of all files that changed between the cursors `start` and `end`, in either order. `writer` is
+    the name that was asked about, `whose` its claims.
+    """
     claiming = whose.claiming()
     writers = FileWriters(set(), {}, set(), {}, {})
     low, high = sorted((start, end))
@@ -76,6 +81,7 @@ def _name_of(record: Record, history: History) -> str:
 
 
 def versioned_paths(record: Record | None) -> set[str]:
+    """Return the paths of which the record is a version; none for None or a record of another kind."""
     if record is None or record.kind not in VERSION_KINDS:
         return set()
     return {*paths_of(record.event())}

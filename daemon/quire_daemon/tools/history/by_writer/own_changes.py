@@ -2,7 +2,11 @@
 
 One pass over the versions keeps every line in order, also removed ones, and whether the writer added or removed it.
 Changes by others apply to both sides. A version that is no author (undo, redo, git, a save without proof of its writer)
-restores a line as it was: the writer's stay the writer's. What it adds else has the author that blame names.
+restores a line as it was: the writer's lines stay the writer's. Other lines that it adds have the author that blame
+names.
+
+A *change* is the difference of two successive versions at one place. Changes and lines are numbered from 1 in the order
+of the pass; the lines of the first state come first.
 """
 
 from __future__ import annotations
@@ -28,12 +32,13 @@ from quire_journal.text import BOM, Block, Splice, Text, blocks, changes, slid_d
 from quire_journal.views import OUTSIDE_TYPE, Version
 
 MOST_STEPS: Final = 2000
+"""Maximum number of versions in a pass."""
 
 MOST_BYTES: Final = 4 << 20
 """Largest version in a pass, in bytes."""
 
 MOST_LINES: Final = 500_000
-"""Maximum number of lines in a pass; beyond, removed lines are dropped, and do not come back as the same."""
+"""Maximum number of lines in a pass; beyond, removed lines are dropped, and count as new ones if they come back."""
 
 
 class WovenLine(NamedTuple):
@@ -43,34 +48,34 @@ class WovenLine(NamedTuple):
     ending: bytes
     before: bool = True  # present without the writer's changes
     after: bool = True  # present with them
-    number: int = 0  # names it among the lines
+    number: int = 0  # its number; 0: none
     own: bool = False  # the writer added it
     cut: bool = False  # the writer removed it
-    was_cut: bool | None = None  # of one that came back: the writer had removed it
-    between: tuple[int, int] = (0, 0)  # the lines around it when it was added; 0: an end
-    replaces: tuple[int, ...] = ()  # the lines that it replaced
+    was_cut: bool | None = None  # of a line that came back: whether the writer had removed it
+    between: tuple[int, int] = (0, 0)  # numbers of the lines above and below when it was added; 0: an end
+    replaces: tuple[int, ...] = ()  # numbers of the lines that it replaced
     beside: tuple[
         int, ...
-    ] = ()  # lines that nobody was seen to write, which git or an undo brought in one piece with it
-    changes: tuple[int, ...] = ()  # those that added it, removed it, and so on in turn; 0: it was there at the start
+    ] = ()  # numbers of lines that nobody was seen to write, which git or an undo brought in one piece with it
+    changes: tuple[int, ...] = ()  # changes that added it, removed it, and so on in turn; 0: it was there at the start
 
 
 class OwnSide(NamedTuple):
-    """The file without the writer's changes: its text (None: no file), path and mode."""
+    """The file without the writer's changes: its text (None: no file), path and permissions."""
 
     text: Text | None
     path: str
     mode: int
-    lines: tuple[WovenLine, ...] = ()  # of both sides, and removed ones if wanted, in order
-    begun: bool = False  # there is a version at the start
+    lines: tuple[WovenLine, ...] = ()  # of the file with and without the changes, and removed ones if wanted, in order
+    begun: bool = False  # the first state is a version that was found
 
 
 IsStart = Callable[[str, Version], bool]
-"""Test of a version and the name of the file then: it is the first state."""
+"""Test of a version and the path of the file then; True for the version that is the first state."""
 
 
 def starts_at(path: str, old: Version | None) -> IsStart:
-    """The test for the file of a state, which has this name and these bytes there."""
+    """Return the test for a first state with this path and the bytes of `old`; always False without `old`."""
     then = old.blob if old is not None else b""
     return lambda name, version: bool(then) and (name, version.blob) == (path, then)
 
@@ -78,11 +83,12 @@ def starts_at(path: str, old: Version | None) -> IsStart:
 def without_own(
     since: FileSteps | None, own: Callable[[Record], bool | None], history: History, *, removed: bool = False
 ) -> OwnSide | None:
-    """The file after the last of these steps (`steps_since`) without the changes by the writer of `own` records.
+    """Return the file after the last step of `since` (from `steps_since`) without the changes by the writer of records
+    for which `own` is true.
 
-    `removed`: its `lines` have those that are on neither side, too.
+    `removed`: its `lines` include those that are in the file neither with nor without these changes.
 
-    None for a file that is binary, too large, has too many versions, or whose bytes are not held.
+    Return None for a file that is binary or too large, has too many versions, or whose bytes are not held.
     """
     if since is None:
         return None
@@ -109,13 +115,14 @@ def _side(
 
 
 FileStep = tuple[str, Version]
+"""(path of the file then, version)."""
 
 FileSteps = tuple[FileStep | None, list[FileStep]]
-"""The version at the start, if there is one, and those since, oldest first, each with the path of the file then."""
+"""The first state, if a version is found, and the versions since, oldest first."""
 
 
 def steps_since(path: str, end: Version, is_start: IsStart, history: History) -> FileSteps | None:
-    """The versions from the start to `end`; None if too many."""
+    """Return the versions after the first state up to `end`; None if there are more than `MOST_STEPS`."""
     found: list[FileStep] = []
     for step in backwards(history, path, end.seq):
         if is_start(*step):
@@ -129,10 +136,10 @@ def steps_since(path: str, end: Version, is_start: IsStart, history: History) ->
 def steps_since_alike(
     path: str, end: Version, is_start: IsStart, history: History
 ) -> tuple[list[FileStep], int] | None:
-    """(the steps since the start, the number of steps before it); None if too many.
+    """Return (the steps up to `end`, the number of them before the start); None if there are too many.
 
-    Where undos, git or saves without proof came since, the steps begin at the first version with the bytes of the
-    start, as these may bring back what was changed between two such versions.
+    Where undos, git or saves without proof came since the start, the steps begin after the oldest version with the
+    bytes of the start: these may bring back what was changed between two such versions.
     """
     found = steps_since(path, end, is_start, history)
     if found is None:
@@ -145,7 +152,8 @@ def steps_since_alike(
 
 
 def writing_since(path: str, end: Version, is_start: IsStart, history: History) -> list[Version] | None:
-    """The versions that may have written what the file has at `end` and not at the start; None if too many.
+    """Return the versions that may have written what the file has at `end` and not at the start; None if there are too
+    many.
 
     Where undos, git or saves without proof came since the start, older versions are among them.
     """
@@ -168,7 +176,7 @@ def writing_since(path: str, end: Version, is_start: IsStart, history: History) 
 
 
 def is_found(origin: LineOrigin, history: History) -> bool:
-    """True for a line that nobody was seen to write."""
+    """Return True for a line that nobody was seen to write."""
     return is_met(origin.version, _hint(origin.version, history))
 
 
@@ -177,12 +185,13 @@ def _has_movers(steps: Sequence[FileStep], history: History) -> bool:
 
 
 def is_mover(version: Version, history: History) -> bool:
-    """True if the version may only have moved lines: an undo, git, or a save without proof."""
+    """Return True if the version may only have moved lines: an undo, git, or a save without proof of its writer."""
     return not is_author(version, _hint(version, history))
 
 
 def _since_the_first_alike(start: FileStep, most: int, history: History) -> tuple[FileStep, list[FileStep]]:
-    """(the oldest version with the bytes of `start`, the versions after it up to `start`), within `most` versions.
+    """Return (the oldest version with the bytes of `start`, the versions after it up to `start`), within `most`
+    versions.
 
     An undo or git may bring back what was changed between two times with the same bytes.
     """
@@ -200,7 +209,7 @@ def _hint(version: Version, history: History) -> str:
 
 
 class _About(NamedTuple):
-    """The file without the writer's changes, apart from its lines."""
+    """Path, permissions, byte order mark and final break of the file without the writer's changes."""
 
     path: str  # "" for no file
     mode: int
@@ -235,8 +244,8 @@ class _Walk:
         self._names: dict[str, str] = {}  # name → the name without the writer's renames, when the file had it last
 
     def side(self, start: FileStep | None, steps: Sequence[FileStep], again: int) -> OwnSide | None:
-        """The side without the writer's changes. Up to record `again` a version with the bytes of the start is the
-        start.
+        """Return the side without the writer's changes. Every version up to record `again` that has the bytes of the
+        start counts as the start.
         """
         last = Text.of(b"")
         about = _About("", 0, last.bom, last.final_break)
@@ -324,8 +333,8 @@ class _Walk:
             self._lines = [line._replace(was_cut=None) for line in self._lines]
 
     def _keeps_the_rest(self, a: Text, b: Text, lines: Sequence[WovenLine]) -> bool:
-        """True if the lines that `a` and `b` share are the same ones as in an earlier version with the bytes of `b`;
-        else they were typed again since.
+        """Return True if the lines that `a` and `b` share are the same as in an earlier version with the bytes of `b`,
+        whose lines are `lines`; else they were typed again since.
         """
         now = [line.number for line in self._lines if line.after]
         then = [line.number for line in lines if line.after]
@@ -337,7 +346,7 @@ class _Walk:
         return True
 
     def _restore(self, lines: Sequence[WovenLine]) -> None:
-        """Make the lines what they were; later ones are removed, and the rest of the order stays."""
+        """Make the lines what they were in `lines`; later lines are removed, and the order stays."""
         then = {line.number: line for line in lines}
         if not then.keys() <= {line.number for line in self._lines}:  # some were dropped
             self._lines = [*lines]
@@ -351,7 +360,7 @@ class _Walk:
         ]
 
     def _move(self, a: Text, b: Text, own: bool, name: str, version: Version, puts_back: bool) -> None:
-        """Take a version that is no author. `puts_back`: it only puts back old lines."""
+        """Apply the step from `a` to `b` by a version that is no author. `puts_back`: it only puts back old lines."""
         there = [at for at, line in enumerate(self._lines) if line.after]
         origins = self._trails.origins(self._history, name, version, lambda blob: self._history.text_of(blob).data)
         lines, taken, moved = list[WovenLine](), 0, 0
@@ -396,19 +405,19 @@ class _Walk:
         self._lines = lines + self._lines[taken:]
 
     def _is_by_writer(self, origin: LineOrigin | None, version: Version, own: bool) -> bool:
-        """True if the writer is the author of a line that came with a version; what nobody is seen to write, the
-        maker of the version has brought.
+        """Return True if the writer is the author of a line that came with a version. A line that nobody was seen to
+        write is by the maker of the version.
         """
         if origin is None or self._is_unseen(origin, version):
             return own
         return self._is_own(origin.version)
 
     def _is_unseen(self, origin: LineOrigin | None, version: Version) -> bool:
-        """True for a line of a version that nobody is seen to write."""
+        """Return True for a line of a version that nobody was seen to write."""
         return origin is None or origin.version.seq == version.seq or is_found(origin, self._history)
 
     def _left(self, line: WovenLine, going: bool, puts_back: bool, change: int) -> WovenLine:
-        """A line that a version which is no author removes, or that was removed before."""
+        """Return the line after a version that is no author removed it; a line removed before stays as it is."""
         if not line.after:
             return line
         going = going and (line.number <= len(self._begun) or not puts_back)
@@ -446,7 +455,7 @@ class _Walk:
         return at
 
     def _placed(self, added: Sequence[WovenLine], there: Sequence[int], splice: Splice, own: bool) -> list[WovenLine]:
-        """New lines, with what they replace and stand between."""
+        """Return the new lines with what they replace and stand between."""
         replaces = tuple(self._lines[at].number for at in there[splice.start : splice.stop])
         above, below = (
             self._lines[there[at]].number if 0 <= at < len(there) else 0 for at in (splice.start - 1, splice.stop)
@@ -465,7 +474,7 @@ class _Walk:
 
 
 def _slid_down(a: Text, b: Text) -> list[Splice]:
-    """The splices that turn `a` into `b`, with added lines as far down as equal lines allow: as blame has them."""
+    """Return the splices from `a` to `b`, with added lines as far down as equal lines allow: as blame has them."""
     splices, found, moved = changes(a, b), list[Block](), 0
     for one in splices:
         found.append((one.start, one.stop, one.start + moved, one.start + moved + len(one.lines)))
@@ -478,17 +487,19 @@ def _slid_down(a: Text, b: Text) -> list[Splice]:
 
 
 def _there(line: WovenLine, after: bool, change: int) -> WovenLine:
-    """The line as a change leaves it, which may have added or removed it."""
+    """Return the line as `change` leaves it (`after`: there), with `change` among its changes if it adds or removes the
+    line.
+    """
     return line if line.after == after else line._replace(after=after, changes=(*line.changes, change))
 
 
 def _was_cut(line: WovenLine) -> bool | None:
-    """`was_cut` of a line that is there again, or still."""
+    """Return `was_cut` for a line that is there again, or still."""
     return line.was_cut if line.after or line.own else line.cut
 
 
 def _returning(rows: Sequence[WovenLine], come: Sequence[bytes]) -> list[tuple[int, int]]:
-    """(line of `come`, removed line of `rows`) with the same bytes, in order."""
+    """Return (index in `come`, index in `rows` of a removed line) of lines with the same bytes, in order."""
     gone = [i for i, row in enumerate(rows) if not row.after]
     contents = [rows[i].content for i in gone]
     found: list[tuple[int, int]] = []
@@ -500,7 +511,7 @@ def _returning(rows: Sequence[WovenLine], come: Sequence[bytes]) -> list[tuple[i
 
 
 def joined(lines: Sequence[WovenLine], bom: bool, final: bool) -> Text:
-    """The text of these lines. Only the last line may lack a break, if the file's last line does."""
+    """Return the text of these lines. Without `final`, the last line has no break."""
     usual = next((line.ending for line in lines if line.ending), b"\n")
     endings = [line.ending or usual for line in lines]
     if endings and not final:

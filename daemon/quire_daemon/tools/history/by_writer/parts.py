@@ -1,4 +1,6 @@
-"""One writer's part of the difference of a file between two points."""
+"""One writer's part of the difference of a file between two points. The changes of the writer and of others are told
+apart by lines (`own_changes`).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class FileDifference(msgspec.Struct, frozen=True):
     old: Version | None
     new: Version | None
     anew: bool = False  # as of `TreeChange`
-    told: Mapping[str, Any] = {}  # more for the reply
+    told: Mapping[str, Any] = {}  # further fields of the reply
 
     @property
     def compared(self) -> TreeChange:
@@ -39,12 +41,12 @@ class FileDifference(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """True if one writer's part of the change cannot be separated."""
+        """True if the change is marked `inseparable`: one writer's part cannot be separated."""
         return "inseparable" in self.told
 
 
 def is_other(one: FileDifference | None, other: FileDifference | None) -> bool:
-    """True if two parts of a change are not the same."""
+    """Return True if two parts of a change are not the same."""
     if one is None or other is None:
         return one is not other
     sides = [(part.old_path, part.path, part.told, *map(_state, (part.old, part.new))) for part in (one, other)]
@@ -57,8 +59,10 @@ def _state(version: Version | None) -> tuple[object, ...]:
 
 
 def in_one_patch(kept: Sequence[tuple[FileDifference, FileDifference]]) -> Iterator[FileDifference]:
-    """Yield the parts of changes as they can stand in one patch. A rename from or to a name that another part has is
-    told as the changes at both names; of two parts with one name, the one of the file that left the name is left out.
+    """Yield the parts of changes as they can stand in one patch; `kept` has pairs (change, part of it).
+
+    A rename from or to a path that another part has is told as the changes at both paths. Of two parts with one path,
+    the part of the file that left the path is left out.
     """
     olds = {one.old_path: one.old for one, _ in kept if not one.anew}
     taken = {part.path for one, part in kept if part.path == one.path}
@@ -78,12 +82,12 @@ class MadeDifference(msgspec.Struct, frozen=True):
     """A file that differs between two points, and the version that made its later state."""
 
     change: FileDifference
-    path: str  # name of the file in that version
+    path: str  # path of the file in that version
     last: Version | None  # that version; a removal for a removed file
     start: TreeSide  # the earlier state
     begins: IsStart  # test for the version of the earlier state
     steps: FileSteps | None  # the versions since; None if too many
-    names: Set[str]  # names that the file had between the two states
+    names: Set[str]  # paths that the file had between the two states
 
     @property
     def is_renamed(self) -> bool:
@@ -91,7 +95,7 @@ class MadeDifference(msgspec.Struct, frozen=True):
 
 
 def made_difference(change: FileDifference, start: TreeSide, end: int, history: History) -> MadeDifference:
-    """Find the version that made the state after record `end`."""
+    """Return the change with the version that made the state after record `end`, and the versions since `start`."""
     path, last = made_by(change.compared, end, history)
     begins = _begins(change, start)
     steps = steps_since(path, last, begins, history) if last is not None else None
@@ -110,8 +114,8 @@ def _begins(change: FileDifference, start: TreeSide) -> IsStart:
 def own_part(
     made: MadeDifference, own: Callable[[Record], bool | None], trees: ComparedTrees, history: History
 ) -> FileDifference | None:
-    """Return the part of a change made by the writer of `own` records, or None; the whole change if its parts cannot be
-    separated.
+    """Return the part of a change made by the writer of records for which `own` is true, or None; the whole change if
+    its parts cannot be separated. Texts that no version has are put into `trees.texts`.
     """
     change, last = made.change, made.last
     if last is None or last.uncaptured or is_lost(change.old):
@@ -137,8 +141,11 @@ def part_alone(
     *,
     needed: bool,
 ) -> FileDifference | None:
-    """Return the difference from the first point to that point with only the changes of the writer of `own` records, or
-    None. A change that cannot be separated has no difference, and is marked as such.
+    """Return the difference from the first point to that point with only the changes of the writer of records for which
+    `own` is true; None if there is none. A change that cannot be separated has no difference, and is marked
+    `inseparable`.
+
+    `needed`: lines of others that the writer's lines rest on (`patch_alone`) come, too.
     """
     change, path, last = made.change, made.path, made.last
     old = standing(change.old)
@@ -192,7 +199,7 @@ def part_alone(
 
 
 def _by_whom(path: str, version: Version, lines: Sequence[int], history: History) -> list[dict[str, Any]]:
-    """Return these lines, from 1, as ranges of one writer each; without the writer if the past is not held."""
+    """Return these lines, from 1, as ranges of one writer each; without the writer if an older version is not held."""
     try:
         origins = blame(history, path, version).origins
         writers = [origins[line - 1].version for line in lines]
@@ -209,7 +216,7 @@ def _by_whom(path: str, version: Version, lines: Sequence[int], history: History
 
 
 def has_part(made: MadeDifference, key: bytes, history: History) -> bool:
-    """True if lines of this caller are in the change, or their removal."""
+    """Return True if lines that this caller added or removed are in the change, or if this is not known."""
     if made.last is None:
         return True
 

@@ -1,8 +1,9 @@
-"""One writer's changes alone, upon a state that may lack what others did: a commit. Pure.
+"""One writer's changes alone, upon a state that may lack what others did, such as a commit. Pure.
 
 `own_changes` has the lines of the file with and without the writer's changes, in order. What others did since the state
-is the difference of the lines without these changes to the state; it is taken back. The writer's lines rest on those of
-others which they replace, or between which they were added, and on removals that leave open where they stand.
+is the difference of the lines without these changes to the state; it is taken back. One splice of this difference is a
+*place*, by its index. The writer's lines *rest* on the places of others which they replace, or between which they were
+added, and on removals that leave open where the lines stand.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from quire_journal.text import Contradiction, Splice, Text, changes, merge
 
 
 class FileState(NamedTuple):
-    """A file in a state; no text: no such file."""
+    """A file in a state; without text, there is no such file."""
 
     text: Text | None
     path: str
@@ -25,7 +26,7 @@ class FileState(NamedTuple):
 
 
 class RestingLines(NamedTuple):
-    """Lines of the file now, from 1 and inclusive; (5, 4) is a removal in front of line 5."""
+    """Lines of the file now, from 1 and inclusive; (5, 4) is a removal above line 5."""
 
     start: int
     end: int
@@ -35,8 +36,8 @@ class AloneState(NamedTuple):
     """A file with one writer's changes alone."""
 
     file: FileState
-    resting: tuple[RestingLines, ...] = ()  # the writer's lines that rest on lines of others
-    begun: bool = True  # the lines began with those of the state
+    resting: tuple[RestingLines, ...] = ()  # the writer's lines that rest on changes of others
+    begun: bool = True  # the first lines are those of the state
     lacking: tuple[int, ...] = ()  # lines of others that stand between the writer's in the file now, from 1
     replaced: tuple[int, ...] = ()  # lines of the file now, from 1, at which others replaced lines of the writer
 
@@ -50,13 +51,12 @@ def alone(
     needed: bool,
     committed: FileState | None = None,
 ) -> AloneState:
-    """The file `there` with the changes that make `now` from `without`.
+    """Return the file `there` with the changes that make `now` from `without`.
 
-    `committed`: the commit, where `there` has lines of the writer beyond it; what others removed of these is gone.
-
-    `begun`: the lines of `without` begin with those of `there`; else some of the writer's may be there already, which
-    is decided by the changes that make `there`, or by a merge where none do.
-    `needed`: what rests on lines of others comes with these lines; else it is left out.
+    `begun`: the first lines of `without` are those of `there`. Else `there` may have some of the writer's lines
+    already: the changes that make `there` decide, or a merge if none do. `needed`: what rests on changes of others
+    comes with them; else it is left out. `committed`: the file in the commit, if `there` has lines of the writer beyond
+    it; what others removed of these is gone.
     """
     if now.text is None:
         return AloneState(there if without.text is None else FileState(None, there.path or now.path, there.mode))
@@ -89,7 +89,7 @@ def alone(
 
 
 def _added(old: Text, new: Text) -> set[int]:
-    """The numbers of lines that only `new` has."""
+    """Return the indices of lines that only `new` has."""
     found, moved = set[int](), 0
     for splice in changes(old, new):
         found.update(range(splice.start + moved, splice.start + moved + len(splice.lines)))
@@ -98,7 +98,9 @@ def _added(old: Text, new: Text) -> set[int]:
 
 
 def _splices_of(woven: Sequence[WovenLine], known: int) -> Iterator[Splice]:
-    """The splices that make the state of the lines without the writer's changes. `known`: the number of its lines."""
+    """Yield the splices that make the state from the lines without the writer's changes. `known`: the state's number of
+    lines.
+    """
     start = at = 0
     lines: list[WovenLine] = []
     for line in woven:
@@ -121,11 +123,11 @@ def _splice(start: int, stop: int, lines: Sequence[WovenLine]) -> Splice:
 
 
 def _doubted(made: Text, woven: Sequence[WovenLine], base: Text, now: Text, state: Text) -> tuple[RestingLines, ...]:
-    """The writer's lines that may stand at another place in `made`, as equal lines leave open which of them are meant;
-    empty if there are none.
+    """Return the writer's lines that may belong elsewhere in the merged text `made`, as equal lines leave their place
+    open.
 
-    A merge from the end has to make the same text, and the differences to `now` have to be what others added and
-    removed.
+    None are in doubt if a merge from the end makes the same text, and the differences to `now` are what others added
+    and removed.
     """
     upwards = _turned(merge(_turned(base), _turned(now), _turned(state)).text)
     doubted = {
@@ -143,7 +145,9 @@ def _turned(text: Text) -> Text:
 
 
 def _own_lines(woven: Sequence[WovenLine], contents: Set[bytes]) -> Iterator[RestingLines]:
-    """The places of the writer's lines and removals with these contents in the file now; of all, if none has them."""
+    """Yield where the writer's lines and removals with these contents stand in the file now; all of them if none has
+    these contents.
+    """
     number = 0
     places: list[tuple[bytes, RestingLines]] = []
     for line in woven:
@@ -157,7 +161,7 @@ def _own_lines(woven: Sequence[WovenLine], contents: Set[bytes]) -> Iterator[Res
 
 
 def _in_ranges(places: Iterable[RestingLines]) -> tuple[RestingLines, ...]:
-    """The places in order, with adjacent ones as one."""
+    """Return the lines in order, with adjacent ones as one range."""
     found: list[RestingLines] = []
     for place in places:
         if found and found[-1].end == place.start - 1 <= place.end - 1:
@@ -168,7 +172,7 @@ def _in_ranges(places: Iterable[RestingLines]) -> tuple[RestingLines, ...]:
 
 
 def _places(conflicts: Sequence[Contradiction], base: Text, now: Text) -> Iterator[RestingLines]:
-    """Where the lines of the conflicts stand in `now`."""
+    """Yield where the lines of the conflicts stand in `now`."""
     made = changes(base, now)
     for one in conflicts:
         guess = one.start + sum(splice.shift for splice in made if splice.stop <= one.start)
@@ -177,25 +181,29 @@ def _places(conflicts: Sequence[Contradiction], base: Text, now: Text) -> Iterat
 
 
 def _nearest(lines: Sequence[bytes], among: Sequence[bytes], guess: int) -> int:
-    """Where `lines` stand among others, as near as possible to a guess."""
+    """Return the index at which `lines` stand in `among`, as near as possible to `guess`; `guess` or the end if
+    nowhere.
+    """
     wanted, most = [*lines], len(among) - len(lines)
     starts = sorted(range(most + 1), key=lambda start: abs(start - guess))
     return next((start for start in starts if [*among[start : start + len(wanted)]] == wanted), min(guess, len(among)))
 
 
 def _ends(base: Text, now: Text, state: Text) -> tuple[bool, bool]:
-    """(byte order mark, break at the end) of the result: the writer's if these were changed, else the state's."""
+    """Return (byte order mark, break at the end) of the result: the writer's if the writer changed it, else the
+    state's.
+    """
     final = now.final_break if base.final_break != now.final_break else state.final_break
     return (now.bom if base.bom != now.bom else state.bom), final
 
 
 class _Walk:
-    """The lines in order, beside those of the state."""
+    """The lines in order, beside those of the state, and which of them the result has."""
 
     def __init__(
         self, woven: Sequence[WovenLine], base: Text, state: Text, beyond: Set[int] = frozenset(), *, begun: bool
     ) -> None:
-        """`beyond`: the lines of the state that are dropped where others removed them."""
+        """`beyond`: indices of the state's lines that are dropped where others removed them."""
         self._woven = woven
         self._line, self._known = {line.number: line for line in woven}, len(state)
         before = [line for line in woven if line.before]
@@ -231,7 +239,9 @@ class _Walk:
         self._rested |= {place for line in woven if (place := self._removal(line)) is not None}
 
     def _find(self) -> None:
-        """Find the writer's lines, and those that were removed since, among those that the state has at their place."""
+        """Find the lines of the writer that the state has, and those removed since, among the state's lines at their
+        place.
+        """
         ends = {one.stop: place for place, one in enumerate(self._splices)}
         reached = [0] * len(self._splices)
         at = 0
@@ -253,7 +263,7 @@ class _Walk:
                     del self._left[place][found]
 
     def _beside_removed(self) -> dict[int, frozenset[int]]:
-        """Own line → places at which others removed lines that may stand before or behind it."""
+        """Return own line → places at which others removed lines that may stand above or below it."""
         if self._ordered:
             rows = {line.number: row for row, line in enumerate(self._woven)}
             gaps = self._gaps()
@@ -269,7 +279,9 @@ class _Walk:
         return found
 
     def _gaps(self) -> dict[int, tuple[int, int]]:
-        """Own line → the first and last line that it replaced, or the lines around what was added there."""
+        """Return the bounds of each of the writer's lines, by number: the first and last line that it replaced, else
+        the lines above and below the addition that has it (0: an end of the file).
+        """
         gaps: dict[int, tuple[int, int]] = {}
         added = {line.number: line.between for line in self._woven if line.number > self._known and not line.replaces}
         for number in sorted(added):
@@ -281,17 +293,20 @@ class _Walk:
         return gaps
 
     def _removed_within(self, above: int, below: int, rows: Mapping[int, int]) -> frozenset[int]:
-        """The places of the lines that others removed between two lines. Those that `below` replaced stand behind."""
+        """Return the places of the lines that others removed between the lines `above` and `below`. Lines that `below`
+        replaced stand under them and do not count.
+        """
         between = self._woven[rows.get(above, -1) + 1 : rows.get(below, len(self._woven))]
         gone = {line.number for line in between} & self._removed.keys() - self._dropped
         replaced = self._line[below].replaces if below in self._line else ()
         return frozenset(self._removed[number] for number in gone.difference(replaced))
 
     def _find_overwritten(self) -> tuple[dict[int, frozenset[int]], set[int], set[int]]:
-        """(surviving own line → places of others, lines of the state that stay, own lines that are only named).
+        """Return (surviving own line → places of others, lines of the state that stay, own lines that others reworded).
 
-        Where others have replaced a line of a replacement by the writer, the rest of it rests on their lines, and what
-        it replaced stays: a part of a replacement is nobody's change. Of lines that were only added, the rest comes.
+        Where others replaced one line of a replacement by the writer, its other lines rest on theirs, and what the
+        writer replaced stays: a part of a replacement is nobody's change. Where the writer only added lines, the others
+        of them come.
         """
         by_others: dict[int, set[int]] = {}  # own line that is gone → places of the lines that replaced it
         for line in self._woven:
@@ -312,7 +327,7 @@ class _Walk:
         return overwritten, kept, by_others.keys() - named
 
     def _roots(self, line: WovenLine) -> set[int]:
-        """The lines of others that a line of the writer replaced, also over earlier lines of the writer."""
+        """Return the lines of others that a line of the writer replaced, also over earlier lines of the writer."""
         found, left = set[int](), [*line.replaces]
         while left:
             number = left.pop()
@@ -324,11 +339,11 @@ class _Walk:
         return found
 
     def _is_new(self, line: WovenLine) -> bool:
-        """True for a line of the writer that the state lacks."""
+        """Return True for a line of the writer that the state lacks."""
         return line.own and line.after and line.number in self._lacking
 
     def _rests_on(self, line: WovenLine) -> frozenset[int]:
-        """The places of others without which a line of the writer has no place; -1 for one that has gone."""
+        """Return the places on which a line of the writer rests; -1 for one that has gone."""
         if line.number not in self._rests:
             self._rests[line.number] = frozenset()  # no line rests on itself
             found = {place for number in line.replaces for place in self._at(number)}
@@ -347,23 +362,29 @@ class _Walk:
         return number in self._line and self._line[number].after
 
     def _at(self, number: int) -> frozenset[int]:
-        """The places on which a line rests that stands at another; empty if it stands for itself."""
+        """Return the places that line `number` needs: those on which it rests, or its own; empty if the state has the
+        line.
+        """
         line = self._line.get(number)
         if line is None or number not in self._lacking:
             return frozenset()
         return self._rests_on(line) if line.own else frozenset((self._place.get(number, -1),))
 
     def _removal(self, line: WovenLine) -> int | None:
-        """The place at which the writer removed what others had made of a line of the state."""
+        """Return the place of the others' change that made `line` from lines of the state, if the writer removed all
+        that this change made; else None.
+        """
         place = self._place.get(line.number) if line.before and line.cut else None
         return place if place is not None and self._left[place] and place not in self._divided else None
 
     def lines(self, needed: bool) -> Iterator[WovenLine]:
-        """The lines of the result."""
+        """Return the lines of the result. `needed`: as of `alone`."""
         return (line for line, is_kept in self._kept_lines(needed) if is_kept)
 
     def lacking(self, needed: bool) -> Iterator[int]:
-        """The lines of the file now, from 1, that others put between lines of the writer, and that the result lacks."""
+        """Yield the lines of the file now, from 1, that others put between new lines of the writer, and that the result
+        lacks.
+        """
         number, is_within, found = 0, False, list[int]()
         for line, is_kept in self._kept_lines(needed):
             number += line.after and line.number > 0
@@ -378,7 +399,7 @@ class _Walk:
         return number in self._line and self._line[number].own
 
     def _kept_lines(self, needed: bool) -> Iterator[tuple[WovenLine, bool]]:
-        """The lines in order, also those of the state that have no line here, and whether the result has them."""
+        """Yield the lines in order, also those of the state that have no line here, and whether the result has each."""
         taken = self._rested if needed else set[int]()
         at = 0
         for line in self._woven:
@@ -395,7 +416,9 @@ class _Walk:
         yield from ((made, True) for made in self._made(at, taken))
 
     def _made(self, at: int, taken: Set[int]) -> Iterator[WovenLine]:
-        """The lines of the state in the place of what others did in front of line `at`."""
+        """Yield the state's lines of the place that begins at line `at` (from 0) of the file without the writer's
+        changes; none if the place is in `taken`.
+        """
         place = self._begins.get(at)
         if place is None or place in taken or self._ordered:
             return
@@ -403,7 +426,7 @@ class _Walk:
         yield from (WovenLine(line, endings[n]) for n, line in self._left[place].items())
 
     def resting(self) -> tuple[RestingLines, ...]:
-        """The writer's lines that rest on lines of others, as places of the file now."""
+        """Return the writer's lines that rest on changes of others, as lines of the file now."""
         resting = [line for line in self._woven if self._is_new(line) and self._rests_on(line)]
         told, replaced = {line.number for line in resting}, {number for line in resting for number in line.replaces}
         return _in_ranges(self._resting(told, replaced))
@@ -418,7 +441,7 @@ class _Walk:
                 yield RestingLines(number + 1, number)
 
     def replaced(self) -> Iterator[int]:
-        """The lines of the file now, from 1, that stand where others replaced a line of the writer."""
+        """Yield the lines of the file now, from 1, with which others replaced a line of the writer."""
         number = 0
         for line in self._woven:
             number += line.after
@@ -426,5 +449,5 @@ class _Walk:
                 yield number
 
     def _is_removal_named(self, line: WovenLine) -> bool:
-        """True if the patch lacks a removal by the writer."""
+        """Return True if the patch lacks a removal by the writer."""
         return (line.before and line.number in self._kept) or self._removal(line) is not None
