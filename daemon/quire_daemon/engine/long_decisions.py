@@ -43,7 +43,7 @@ class TooLong(BaseException):
 
 
 class PausingTransaction:
-    """Read transaction that calls `pause` at each access."""
+    """Read transaction that calls `pause` at each `get`, `values` and scanned pair."""
 
     def __init__(self, reading: ReadTransaction) -> None:
         self._reading = reading

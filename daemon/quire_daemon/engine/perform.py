@@ -236,7 +236,9 @@ class Performer:
             return Unknown(error, not one.concluded)
 
     def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
-        """Perform one request in slices. Errors of the rollback are raised; the caller turns them into `Unknown`."""
+        """Perform one request in slices, and return its outcome. Raises `InDoubt`, and errors of taking writes back or
+        of syncing folders; the caller turns them into `Unknown`.
+        """
         while one.going.portions is not None:
             try:
                 self._note_portion(one.going, one.going.portions)

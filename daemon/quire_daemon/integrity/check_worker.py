@@ -45,7 +45,9 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
 
 
 class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
-    """Task: make a journal in `into` from all parts of `folder` that hashes prove intact."""
+    """Task: make a journal in `into` from all parts of `folder` that hashes prove intact. `by`: "" for the start of the
+    daemon, "repair" for that command.
+    """
 
     folder: str
     into: str

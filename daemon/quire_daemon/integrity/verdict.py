@@ -190,8 +190,9 @@ def _put_right(
 
 
 def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str) -> str:
-    """Replace the damaged database by a salvaged one; return a sentence about the losses. Raises `JournalDamaged` if
-    nothing could be salvaged.
+    """Set the damaged database aside, put a salvaged one in its place, and return a sentence about the losses. Raises
+    `JournalDamaged` if nothing can be salvaged, `StoreFailure` if a disk operation fails, `OtherFormat` for another
+    format. `by`: see `SalvageTask`.
     """
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"

@@ -27,7 +27,9 @@ _BESIDE: Final = "journal.import"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Import, and print the reply. Returns the exit status: 0 imported, 1 refused."""
+    """Import the export on standard input, and print the reply. Return the exit status: 0 imported, 1 refused or
+    failed.
+    """
     parser = argparse.ArgumentParser(prog="quire_daemon.maintenance.import_worker", description=__doc__)
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--state-dir", type=Path, required=True)

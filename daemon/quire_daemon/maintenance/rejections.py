@@ -37,7 +37,9 @@ class Rejections:
     def __init__(
         self, recorder: Recorder, present: Callable[[], Mapping[bytes, Present]], submit: Callable[[Call], None]
     ) -> None:
-        """`submit` adds a call to the daemon's queue of calls."""
+        """`present` returns the presence of each caller, by the caller's key. `submit` adds a call to the daemon's
+        queue of calls.
+        """
         self._recorder, self._present, self._submit = recorder, present, submit
         self._head = 0  # the newest record that was looked at
         self._waiting = False  # there may be open rejections

@@ -10,7 +10,7 @@ import msgspec
 
 
 class ToolPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The manual page of one tool: title, Markdown text, properties told to clients, and meaning of the arguments."""
+    """The manual page of one tool: title, Markdown text, hints for MCP clients, and meaning of the arguments."""
 
     title: str
     text: str = ""  # the manual, or a description; Markdown

@@ -272,7 +272,9 @@ class Tree:
             return [folder for folder in folders if folder not in self._wds]
 
     def pair(self, event: Event, path: str) -> tuple[str, str] | None:
-        """Return (from, to) of the rename that `event` completes, else None."""
+        """Return (from, to) of the rename that `event` completes. The first half of a rename is remembered, and returns
+        None.
+        """
         if event.is_moved_from:
             with self._lock:
                 while len(self._renames) >= _MOST_RENAMES:

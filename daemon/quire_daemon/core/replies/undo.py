@@ -21,7 +21,7 @@ class Made(Shape, frozen=True, kw_only=True):
 
 
 class Kept(Made, frozen=True, kw_only=True):
-    """Another writer's version whose changes an undo preserves or gives up."""
+    """A version of another writer whose changes an undo keeps, or a version whose changes a restore gives up."""
 
     by_git: Maybe[bool] = UNSET  # git restored existing content
 

@@ -69,7 +69,9 @@ class LineIndex:
 
 
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
-    """Return the byte ranges (start, stop) of the first `most` non-overlapping matches of `old` (None: of all)."""
+    """Return the byte ranges (start, stop) in `text.normalised` of the first `most` non-overlapping matches of `old`
+    (None: of all).
+    """
     wanted = sought(old)
     if not wanted:
         return []

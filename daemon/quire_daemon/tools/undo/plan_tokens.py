@@ -18,7 +18,7 @@ _SHORT: Final = re.compile(rf"[0-9a-f]{{{DIGITS}}}", re.ASCII)
 
 
 class PlanTokens:
-    """The plans made since the daemon started."""
+    """The full tokens of the `MOST_KEPT` latest undo plans, by short token."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, str] = OrderedDict()

@@ -59,8 +59,8 @@ class GitWriter:
             self._head.expect(self._clock.now_ns())
 
     def tidy(self) -> None:
-        """Read new reports, and record the moves of HEAD that labelled writes or were told of. A command that reports
-        is recorded at its end, with its moves.
+        """Read new reports, and record the reported commands that have ended. While none runs, record the moves of HEAD
+        that labelled writes or that `moved` announced.
         """
         if self.stirs():
             self.look()
