@@ -1,8 +1,8 @@
 """`contributions`: who made the difference between two states of the tree, in lines, and which lines are whose.
 
-A line counts if the later state has it and the earlier one does not, for who wrote it; or, where nothing replaces it,
-the reverse, for who removed it. Fewer lines of others do not replace it. The earlier state of a renamed file is that
-under its name then.
+A line that only the later state has counts for who wrote it. A line that only the earlier state has counts for who
+removed it, unless as many lines, or one of its remover's, replace it. The earlier state of a renamed file is that under
+its name then.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ContributionsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 def decide(params: ContributionsParams, world: World) -> Decision:
-    """The reply (`ContributionsReply`): the files that differ, each with its writers."""
+    """Return the files that differ, each with its writers (`ContributionsReply`)."""
     start = TreeSide("", 0, {}) if params.from_ == NOTHING else side_of(params.from_, "from", world)
     end = side_of(params.to, "to", world)
     trees = ComparedTrees(start, end, world)
@@ -93,8 +93,8 @@ def decide(params: ContributionsParams, world: World) -> Decision:
 
 
 def _by_name(named: Iterable[str], known: Sequence[TreeChange]) -> dict[str, TreeChange | None]:
-    """Path → change, None for one that the journal never saw. A renamed file is told under its later name, and as
-    removed if only the earlier one is named.
+    """Return path → change; None for a path that the journal never saw. A renamed file is told under its later name,
+    and as removed if only the earlier one is named.
     """
     changes, found = {one.path: one for one in known}, dict[str, TreeChange | None]()
     left = {one.old_path: one for one in known if one.old_path not in changes}
@@ -112,8 +112,8 @@ def _file_json(
     unanswered: list[CommitFile] | None,
     world: World,
 ) -> dict[str, Any] | None:
-    """A file of the reply; None if it does not differ. `unanswered` gets the queries of git about its lines, which are
-    told; None: without lines.
+    """Return a file of the reply; None if it does not differ. `unanswered` collects the queries of git about its lines,
+    which the reply then tells; None: without lines.
     """
     if change is None or world.history.file(path) is None:
         return {"path": path, "status": "unknown", "held": False, "writers": []}
@@ -147,15 +147,15 @@ def _file_json(
 
 
 class _Made(NamedTuple):
-    """The version that made the later state, and the name of the file in it."""
+    """The version that made the later state, and the file's path in it."""
 
     path: str
     version: Version | None
 
 
 def _made(change: TreeChange, end: TreeSide, history: History) -> _Made:
-    """The version that made the later state; of a commit's file that only git has, or of one that the commit lacks, the
-    version when HEAD came to the commit.
+    """Return the version that made the later state; for a commit's file that only git has, or that the commit lacks,
+    the version when HEAD came to the commit.
     """
     if standing(change.new) is not None and not _is_in_git(change.new):
         return _Made(change.path, change.new)
@@ -169,7 +169,7 @@ def _made(change: TreeChange, end: TreeSide, history: History) -> _Made:
 
 
 def _is_in_git(version: Version | None) -> bool:
-    """True for a commit's file that is no version of the journal."""
+    """Return True for a commit's file that is no version of the journal."""
     return version is not None and not version.seq
 
 
@@ -199,6 +199,7 @@ class _Share(NamedTuple):
 
 
 _Run = tuple[int, int, LineOrigin]
+"""(first line from 0, line after the last, their origin)."""
 
 
 def _shares(
@@ -209,7 +210,9 @@ def _shares(
     unanswered: list[CommitFile] | None,
     world: World,
 ) -> tuple[list[_Share], list[_Run]]:
-    """(the callers' parts, the new lines with one origin each) of a file that the version `made` made."""
+    """Return (the callers' parts, the new lines as runs of one origin) of a file that the version `made` made at
+    `path`.
+    """
     history, is_start = world.history, starts_at(change.old_path, change.old)
     in_git = change.new if _is_in_git(change.new) else None
     found = writing_since(path, made, is_start, history)
@@ -250,8 +253,8 @@ def _shares(
 def _origins(
     path: str, made: Version, in_git: Version | None, text: Text, history: History, answers: CommitAnswers | None
 ) -> tuple[Sequence[LineOrigin], Sequence[CommitFile]]:
-    """(the origin of each line of `text`, the later state, queries that git has not answered); no origins if the past
-    of the file is not held.
+    """Return (the origin of each line of `text`, the later state; queries that git has not answered); no origins if
+    bytes of an older version are not held.
     """
     try:
         if in_git is not None:
@@ -263,7 +266,7 @@ def _origins(
 
 
 def _runs(origins: Sequence[LineOrigin], new: Collection[int]) -> Iterator[_Run]:
-    """The new lines with one origin each, in order, but for those that no version has."""
+    """Yield the new lines as runs of one origin, in order, without lines that no version has."""
     first: int | None = None
     for number in range(len(origins) + 1):
         known = number < len(origins) and number in new and not _is_in_git(origins[number].version)
@@ -279,7 +282,7 @@ def _source(origin: LineOrigin) -> tuple[int, CommitLine | None]:
 
 
 def _by_caller(versions: Sequence[Version], world: World) -> dict[bytes, list[Version]]:
-    """The versions that somebody made, by caller; git's own are nobody's work."""
+    """Return the versions by caller, without those of git, which are nobody's work."""
     found: dict[bytes, list[Version]] = {}
     for version in versions:
         if not _is_gits(version.writer, version.seq, world):
@@ -304,7 +307,7 @@ class _Gone(NamedTuple):
 
 
 def _changed_lines(a: Text, b: Text) -> tuple[set[int], list[_Gone]]:
-    """(numbers of the lines that only `b` has, lines that only `a` has)."""
+    """Return (numbers of the lines that only `b` has, lines that only `a` has)."""
     added, gone, moved = set[int](), list[_Gone](), 0
     for splice in diff(a, b):
         start = splice.start + moved
@@ -316,7 +319,7 @@ def _changed_lines(a: Text, b: Text) -> tuple[set[int], list[_Gone]]:
 
 
 def _removed(gone: Sequence[_Gone], own: Set[int], a: Text) -> Counter[bytes]:
-    """The lines that only `a` has, and that no line replaces, or fewer lines than there were, none of them in `own`."""
+    """Return the lines that only `a` has, where fewer lines replace them and none of these is in `own`."""
     there = (one for one in gone if len(one.by) < one.stop - one.start and own.isdisjoint(one.by))
     return Counter(line for one in there for line in a.lines[one.start : one.stop])
 

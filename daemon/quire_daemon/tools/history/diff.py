@@ -52,7 +52,7 @@ MOST_CONTEXT: Final = 1_000_000
 """Maximum number of context lines; no file has more."""
 
 MOST_LEFT: Final = 20_000
-"""Maximum number of differing files that are left to the next page; of more, each page is compared anew."""
+"""Maximum number of differing files that are kept for the next page; with more, each page compares anew."""
 
 SCAN_RECORDS: Final = 20_000
 """Maximum number of records that `diff` scans for changed files; for more it compares the versions of all files."""
@@ -85,7 +85,7 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class WholeDifference(NamedTuple):
     """The files that differ, as one page leaves them to the next one of the same request."""
 
-    about: object  # everything that they were found by
+    about: object  # everything that decides which files differ
     found: Sequence[FileDifference]
     texts: Mapping[bytes, Text]
     unknown: int
@@ -224,8 +224,8 @@ def _by_writer(
     trees: ComparedTrees,
     history: History,
 ) -> tuple[list[FileDifference], Mapping[str, list[str]], list[str]]:
-    """Return the parts of one writer, at least those on this page, path → the names of other writers, and the files
-    with changes that are left out as they are only probably the writer's, with the first page.
+    """Return (the parts of one writer, at least those of this page; path → names of other writers; with the first page,
+    the files with changes that are left out because they are only probably the writer's).
     """
     start, end = (side.seq for side in sides)
     least = Ownership.PROVED if params.alone and not params.probable else Ownership.PROBABLE
@@ -285,7 +285,7 @@ def _by_writer(
 
 
 def _is_told_by_files(change: TreeChange, start: int, end: int, history: History) -> bool:
-    """True for a folder that contained files at each of the two points at which it existed, so that their entries
+    """Return True for a folder that contained files at each of the two points at which it existed: their entries
     suffice.
     """
     ends = [(there, seq) for one, seq in ((change.old, start), (change.new, end)) if (there := standing(one))]

@@ -97,7 +97,7 @@ class Room(msgspec.Struct):
     left: int
 
     def takes(self, patch: bytes) -> bool:
-        """Deduct the size of the patch and return True, or return False if it does not fit."""
+        """Deduct the size of the patch and return True; return False if it does not fit."""
         size = len(patch)
         if size > self.left:
             return False
@@ -119,7 +119,7 @@ def before(history: History, path: str, version: Version) -> tuple[str, Version 
 
 
 def same(old: Version | None, new: Version | None) -> bool:
-    """True if there is no difference to show between the two versions."""
+    """Return True if there is no difference to show between the two versions."""
     if is_lost(old) or is_lost(new):
         return False
     old, new = standing(old), standing(new)
@@ -142,8 +142,8 @@ def difference(
     style: PatchStyle = USUAL,
     texts: Mapping[bytes, Text] = {},
 ) -> dict[str, Any]:
-    """Return one entry of `files` (`Difference`). `texts` has texts by address that the journal lacks; `near` limits
-    the hunks to the surroundings of this line (from 1) of the new version.
+    """Return one entry of `files` (`Difference`). `texts` has texts by sha256 that the journal lacks; `near` limits the
+    hunks to the surroundings of this line (from 1) of the new version.
     """
     found = _about(path_b, old, new)
     if found["status"] == RECORD_LOST:
@@ -185,7 +185,7 @@ def difference(
 
 
 def known_text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
-    """Return `text_of` a version, taken from `texts` (by address) if the journal lacks it."""
+    """Return `text_of` a version, taken from `texts` (by sha256) if the journal lacks it."""
     known = texts.get(version.blob) if version is not None else None
     return known if known is not None else text_of(version, history)
 

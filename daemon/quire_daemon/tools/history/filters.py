@@ -176,7 +176,9 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
 
 
 def is_about(record: Record, path: Callable[[str], object], earlier: Mapping[str, int]) -> bool:
-    """True if a record names a path that fits, or an `earlier` name up to the record at which the file had it."""
+    """Return True if a record names a path that fits, or an `earlier` name up to the record at which the
+    file had it.
+    """
     return any(path(name) or record.seq <= earlier.get(name, 0) for name in paths_of(record.event()))
 
 
@@ -194,7 +196,7 @@ class Filter(msgspec.Struct, frozen=True):
     earlier: Mapping[str, int] = {}  # earlier names of the file at the path, as `earlier_names`
 
     def sought(self) -> list[term_index.Alternatives]:
-        """Index terms that every admitted record has, the rarest first."""
+        """Return the index terms that every admitted record has, the rarest first."""
         found: list[term_index.Alternatives] = []
         if self.turn:
             found.append([term_index.of_turn(self.turn)])

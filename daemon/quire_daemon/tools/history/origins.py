@@ -59,7 +59,7 @@ def commit_json(commit: CommitLine) -> dict[str, str]:
 
 
 def is_of_nobody(origin: LineOrigin, history: History) -> bool:
-    """True if another program wrote the line, but, as far as is known, no agent's call and no git command."""
+    """Return True if another program wrote the line, but, as far as is known, no agent's call and no git command."""
     if origin.version.writer != OUTSIDE or origin.commit is not None or origin.pending:
         return False
     record = history.record(origin.version.seq)

@@ -20,13 +20,13 @@ MOST_STEPS: Final = 1_000
 
 
 class TreeChange(NamedTuple):
-    """A file in two states of the tree. None stands for a state without the file."""
+    """A file in two states of the tree; None for a state without the file."""
 
     path: str
-    old_path: str  # its name in the earlier state
+    old_path: str  # its path in the earlier state
     old: Version | None
     new: Version | None
-    anew: bool = False  # another file has left the name since
+    anew: bool = False  # another file had this path in the earlier state, and has left it
 
     @property
     def differs(self) -> bool:
@@ -43,7 +43,9 @@ class EarlierState(NamedTuple):
 
 
 def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed: bool) -> list[TreeChange]:
-    """The changes, with the removed and the added file of a rename as one. `guessed`: also if only contents show it."""
+    """Return the changes, with the removed and the added file of a rename as one. `guessed`: also renames that only
+    equal or similar contents show.
+    """
     left = {one.path: one.old for one in changes if _is_file(one.old) and standing(one.new) is None}
     came = {one.path: one.new for one in changes if standing(one.old) is None and _is_file(one.new)}
     found = dict(_seen(left, came, _there(changes), start))
@@ -61,8 +63,9 @@ def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed:
 
 
 def followed(changes: Sequence[TreeChange], start: EarlierState) -> list[TreeChange]:
-    """The changes, with files that the journal saw leave a name which another file has now beside that one under their
-    earlier name. A file that was written anew counts as another only if it is not similar either.
+    """Return the changes, where the journal saw a file leave a path that another file has now: the moved file is
+    compared with its earlier path, and the other file counts as new (`anew`). A file that was written anew at a path
+    counts as another only if it is not similar either.
     """
     same_name = [one for one in changes if one.path == one.old_path and one.differs]
     news = {one.path: one.new for one in same_name if _is_file(one.new)}
@@ -91,7 +94,7 @@ def _is_another(change: TreeChange, start: EarlierState) -> bool:
 
 
 def other_names(change: TreeChange, history: History) -> Iterator[str]:
-    """Other names under which a file may be in the earlier, or the later state."""
+    """Yield other paths under which a file may be in the earlier or the later state."""
     if standing(change.new) is not None:
         for name, _ in _past(change.path, change.new, history):
             if name != change.path:
@@ -108,7 +111,7 @@ def other_names(change: TreeChange, history: History) -> Iterator[str]:
 
 
 def earlier_names(path: str, history: History) -> dict[str, int]:
-    """Earlier names of the file at `path` → the newest record at which it had that name."""
+    """Return earlier path of the file at `path` → the newest record at which it had this path."""
     past = islice(backwards(history, path, history.head()), MOST_STEPS)
     found: dict[str, int] = {}
     for name, version in past:
@@ -118,7 +121,9 @@ def earlier_names(path: str, history: History) -> dict[str, int]:
 
 
 def end_of(path: str, seq: int, history: History) -> tuple[str, Version | None]:
-    """(name, version) after record `seq` of the file that had this path last, if it was moved away since."""
+    """Return (path, version) after record `seq` of the file that had this path last, also if it was moved
+    away since.
+    """
     version = history.version_at(path, seq)
     if version is None or not version.gone:
         return path, version
@@ -145,7 +150,9 @@ def _hint(version: Version, history: History) -> str:
 
 
 def made_by(change: TreeChange, seq: int, history: History) -> tuple[str, Version | None]:
-    """(name, version) of the version that made the later state, after record `seq`; of a removed file its removal."""
+    """Return (path, version) of the version that made the later state, after record `seq`; for a removed file its
+    removal.
+    """
     path, version = end_of(change.path, seq, history)
     if version is None or standing(version) is None or standing(change.new) is not None:
         return path, version
@@ -155,12 +162,16 @@ def made_by(change: TreeChange, seq: int, history: History) -> tuple[str, Versio
 
 
 def name_then(path: str, version: Version, seq: int, history: History) -> tuple[str, Version] | None:
-    """(name, version) after record `seq` of the file that has this path and version later; None before the first."""
+    """Return (path, version) after record `seq` of the file that has this path and version later; None before its first
+    version.
+    """
     return next((step for step in backwards(history, path, version.seq) if step[1].seq <= seq), None)
 
 
 def file_at(path: str, seq: int, history: History) -> tuple[str, Version | None]:
-    """(name, version) after record `seq` of the file at `path`, with its earlier name if no file had this path then."""
+    """Return (path, version) after record `seq` of the file at `path`, by its earlier path if no file had this path
+    then.
+    """
     version, head = history.version_at(path, seq), standing(history.file(path))
     found = None if standing(version) is not None or head is None else name_then(path, head, seq, history)
     return (path, version) if found is None or found[0] == path else found
@@ -170,17 +181,19 @@ _Files = Mapping[str, Version | None]
 
 
 def _there(changes: Sequence[TreeChange]) -> _Files:
-    """The files of the earlier state by path."""
+    """Return the files of the earlier state by path."""
     return {one.old_path: one.old for one in changes if _is_file(one.old)}
 
 
 def _seen(left: _Files, came: _Files, there: _Files, start: EarlierState) -> Iterator[tuple[str, str]]:
-    """(new path, old path) of the files that the journal saw moved."""
+    """Yield (new path, old path) of the files that the journal saw moved."""
     yield from _pairs(_earlier_names(came, left, there, start), left, came, start) if left else ()
 
 
 def _pairs(known: Mapping[str, _Earlier], left: _Files, came: _Files, start: EarlierState) -> Iterator[tuple[str, str]]:
-    """(new path, old path), first of the files that the journal saw with the bytes of the earlier state."""
+    """Yield (new path, old path), each old path once; first for files that the journal saw with the bytes of the
+    earlier state.
+    """
     free = {*left}
     for path, found in sorted(known.items(), key=lambda one: not one[1].is_exact):
         if found.path not in free:
@@ -202,8 +215,8 @@ class _Earlier(NamedTuple):
 
 
 def _earlier_name(path: str, new: Version | None, left: _Files, there: _Files, start: EarlierState) -> _Earlier | None:
-    """The name in the earlier state of the file that is `new` later. In a commit it is the newest one with the commit's
-    bytes, else the newest one of `left`.
+    """Return the path in the earlier state of the file that is `new` later, or None. In a commit it is the newest one
+    with the commit's bytes, else the newest one in `left`.
     """
     is_same, first = True, None
     for name, one in _past(path, new, start.history):

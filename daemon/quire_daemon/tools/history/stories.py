@@ -474,7 +474,9 @@ def _joined(
 
 
 def _came_back(runs: Sequence[_Run]) -> bool:
-    """True if the file's last version equals its first, as after a `git checkout` that writes equal bytes again."""
+    """Return True if the file's last version equals its first, as after a `git checkout` that writes equal
+    bytes again.
+    """
     (old, new), *others = _joined(runs)
     is_moved = runs[-1][2].base_path != runs[0][2].path
     return not others and not is_moved and _same_bytes(old, new) and old is not None and old.mode == new.mode

@@ -59,7 +59,7 @@ class Whose:
         return not (self._writer or self._claimed)
 
     def named(self, writer: int) -> bool:
-        """True for the number of a named writer."""
+        """Return True if the writer with this number is a named one."""
         if writer not in self._known:
             self._known[writer] = self._is_named(writer)
         return self._known[writer]
@@ -79,7 +79,7 @@ class Whose:
         return who is not None and self._writer in _names(who)
 
     def of_record(self, record: Record) -> Ownership:
-        """The claim to a write."""
+        """Return the named writers' claim to a write."""
         attribution = self._history.attribution(record)
         writer = record.writer if attribution is None else attribution.writer
         found = self._claim(writer, record.seq, "" if attribution is None else attribution.evidence)
@@ -90,11 +90,11 @@ class Whose:
         return Ownership.POSSIBLE if may_be else Ownership.NONE
 
     def of_version(self, version: Version) -> Ownership:
-        """The claim to what a version added; never `POSSIBLE`."""
+        """Return the named writers' claim to what a version added; never `POSSIBLE`."""
         return self._claim(version.writer, version.seq, version.evidence)
 
     def of_line(self, origin: LineOrigin) -> Ownership:
-        """The claim to a line. Lines of a commit are nobody's who is named."""
+        """Return the named writers' claim to a line; `NONE` for a line of a commit, unless everybody is meant."""
         if origin.commit is not None and not self.everyone:
             return Ownership.NONE
         return self.of_version(origin.version)
@@ -124,8 +124,8 @@ def values_of(who: WriterIntroduced, name: str) -> tuple[str, ...]:
 
 
 def is_unclaimed(record: Record, history: History) -> bool:
-    """True if nobody is known to have saved the file, so that a person may have: no call of an agent can have made the
-    write, and no git command ran.
+    """Return True if nobody is known to have saved the file, so that a person may have: no call of an agent can have
+    made the write, and no git command ran.
     """
     if record.writer != OUTSIDE:
         return False
@@ -152,12 +152,14 @@ def _is_persons(writer: int, history: History) -> bool:
 
 
 def in_session(who: WriterIntroduced, agent_session: str) -> bool:
-    """True if the writer, or its parent, belongs to the agent session."""
+    """Return True if the writer, or its parent, belongs to the agent session."""
     return agent_session in values_of(who, "agent_session")
 
 
 def is_own(writer: int, who: Who, history: History) -> bool:
-    """True for the caller, its subagents, and for a person also its editors."""
+    """Return True if `writer` is the caller `who`, its subagent or, for a person, any caller without an
+    agent's name.
+    """
     if history.caller_of(writer) == who.key:
         return True
     other = history.writer(writer)
