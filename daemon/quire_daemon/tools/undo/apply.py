@@ -82,7 +82,7 @@ class CarryingOut:
         self.cleared: set[str] = set()  # folders that are removed
 
     def decision(self, actions: Sequence[Action]) -> Decision:
-        """The decision that carries out all actions."""
+        """Return the decision that carries out all actions."""
         files, changed = [], []
         going = (action.clears or action.takes_folder for action in actions)
         self.cleared = {folder.path for folder in going if folder is not None}
@@ -153,7 +153,7 @@ class CarryingOut:
         return self.world.next_seq + len(self.events) - 1
 
     def _perform(self, action: Action) -> int:
-        """Add the events and writes of one action. Returns the seq of the new version."""
+        """Add the events and writes of one action, and return the seq of the new version."""
         u, now = action.unwound, action.now
         if now is None:
             raise ValueError(f"{action.do} of {action.path} without a look at it")
@@ -193,7 +193,7 @@ class CarryingOut:
         return not u.now.present and u.now.path != u.path and u.now.seq > 0
 
     def _went_long_ago(self, u: Unwound) -> int:
-        """Seq of the file's deletion if another file has taken the path since, else 0."""
+        """Return the seq of the file's deletion if another file has taken the path since, else 0."""
         head = None if u.now.present else self.world.history.file(u.now.path)
         return u.now.seq if head is not None and head.seq != u.now.seq else 0
 
@@ -242,7 +242,9 @@ class CarryingOut:
         return seq
 
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
-        """Rename back. Changed bytes are written to the new path before the old one is removed."""
+        """Rename back, and return the seq of the record. Changed bytes are written to the new path before the old one
+        is removed.
+        """
         u, head, text = action.unwound, action.unwound.now.version, action.after
         path, base = self.aside.get(u.now.path, (u.now.path, u.now.seq))
         edited = head is not None and (u.blob, u.mode) != (head.blob, head.mode)
@@ -288,7 +290,7 @@ class CarryingOut:
         return first_difference(history.text_held(version.blob) or before, action.after)
 
     def _showing(self, action: Action, version: int) -> dict[str, Any]:
-        """The diff with fresh anchors, recorded as shown to the caller; empty for a binary file."""
+        """Return the diff with fresh anchors, recorded as shown to the caller; empty for a binary file."""
         before, after = action.before, action.after
         if before.binary or after.binary:
             return {}

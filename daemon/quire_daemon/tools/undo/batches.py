@@ -15,7 +15,7 @@ SPARSE: Final = 8
 """Largest ratio of records to wanted batches for one sequential scan; beyond, each batch is looked up."""
 
 Fits = Callable[[str, int], bool]
-"""Predicate that selects a file by a name, and a record after which it had the name."""
+"""Predicate of (path, seq): it selects the file that had this path after record `seq`."""
 
 
 class Batches:
@@ -50,51 +50,51 @@ class Batches:
             self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
 
     def mark(self, batch: int) -> BatchUndone | None:
-        """The record by which the batch undid others, or None; the batch's other records are not read."""
+        """Return the event by which the batch undid others, or None; the batch's other records are not read."""
         return self._records[batch][0] if batch in self._records else self.history.undoing(batch)
 
     def starts(self, batch: int) -> tuple[tuple[str, int], ...]:
-        """(path, seq) of the batch's versions that are not abandoned."""
+        """Return (path, seq) of the batch's versions that are not abandoned."""
         return self._of(batch)[1]
 
     def writer(self, batch: int) -> int:
-        """The id of the writer that made the batch."""
+        """Return the id of the writer that made the batch."""
         return self._of(batch)[2]
 
     def write(self, batch: int) -> Record | None:
-        """A write of the batch, or its first record."""
+        """Return a write of the batch, or its first record."""
         starts = self.starts(batch)
         return self.history.record(starts[0][1] if starts else batch)
 
     def is_setup(self, batch: int) -> bool:
-        """True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
+        """Return True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
         return self.history.is_setup(self.writer(batch))
 
     def is_by_git(self, batch: int) -> bool:
-        """True if git was seen to write the batch."""
+        """Return True if git was seen to write the batch."""
         record = self.write(batch)
         return record is not None and is_by_git(getattr(record.event(), "hint", ""))
 
     def is_undo(self, batch: int) -> bool:
-        """True if `redo` takes this batch back. A restore or a rollback is undone like an edit."""
+        """Return True if `redo` takes this batch back. A restore or a rollback is undone like an edit."""
         mark = self.mark(batch)
         return mark is not None and mark.how in ("undo", "redo")
 
     def undid(self, batch: int) -> tuple[int, ...]:
-        """The batches that this one undid."""
+        """Return the batches that this one undid."""
         if batch not in self._undid:
             mark = self.mark(batch)
             self._undid[batch] = () if mark is None else tuple(b for b in mark.undone if b < batch)
         return self._undid[batch]
 
     def undoers(self, batch: int) -> list[int]:
-        """Undoers of this batch in force or not, newest first, without abandoned ones."""
+        """Return the batches that undid this one, in force or not, newest first, without abandoned ones."""
         if batch not in self._undoers:
             self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
         return self._undoers[batch]
 
     def undoers_in(self, steps: Sequence[TimelineStep]) -> Callable[[int], Sequence[int]]:
-        """The undoers of a batch, limited to those that undid it in the file of these steps."""
+        """Return `undoers`, limited to those that undid the batch in the file of these steps."""
         found: dict[int, Sequence[int]] = {}
         about: dict[int, bool] = {}
 
@@ -123,30 +123,34 @@ class Batches:
         return any(fits(path, step.seq) for step in undone for path in (step.before.path, step.after.path))
 
     def fits(self, paths: tuple[str, ...]) -> Fits:
-        """The filter of files that had one of these names, folders and globs then or later; all if none is given."""
+        """Return the filter of files whose path, then or later, is one of these paths, or in one of these folders and
+        globs; of all files if none is given.
+        """
         if paths not in self._filters:
             self._filters[paths] = _in_paths(paths, self.names.of, self.history)
         return self._filters[paths]
 
     def meant(self, paths: tuple[str, ...]) -> Fits:
-        """`fits` for paths that a caller names: those of the files that are there now."""
+        """Return the filter as `fits` for paths that a caller names; a former path does not count if another file has
+        it now.
+        """
         return _in_paths(paths, self.names.own, self.history)
 
     def _not_abandoned(self, batches: Iterable[int]) -> list[int]:
         return [batch for batch in batches if self.history.batch_state(batch) != "abandoned"]
 
     def standing_undoers(self, batch: int) -> list[int]:
-        """The undoers of a batch that are in force."""
+        """Return the undoers of a batch that are in force."""
         return [by for by in self.undoers(batch) if self.in_force(by)]
 
     def in_force(self, batch: int) -> bool:
-        """True unless the batch is undone."""
+        """Return True unless the batch is undone."""
         if batch not in self._in_force:
             self._in_force[batch] = not self.undoers(batch) or self.history.undone_by(batch) is None
         return self._in_force[batch]
 
     def stands(self, batch: int, in_path: Fits) -> bool:
-        """True if the batch changed a selected file and was not undone there."""
+        """Return True if the batch changed a selected file and was not undone there."""
         undone = self._undone_at(batch)
         return any(
             any(in_path(name, seq) for name in names) and not any(undone(name, seq) for name in names)
@@ -154,7 +158,7 @@ class Batches:
         )
 
     def undone(self, batch: int, in_path: Fits) -> bool:
-        """True if the batch changed a selected file and was undone there."""
+        """Return True if the batch changed a selected file and was undone there."""
         undone = self._undone_at(batch)
         return any(
             any(in_path(name, seq) for name in names) and any(undone(name, seq) for name in names)
@@ -194,8 +198,8 @@ class Batches:
 
 
 def _stands(version: Version | None) -> bool:
-    """True for a file version, or a folder that a tool or an agent's command made or removed. Folders of unknown origin
-    are recorded for tree listings only.
+    """Return True for a file version, or a folder that a tool or an agent's command made or removed. Folders of unknown
+    origin are recorded for tree listings only.
     """
     if version is None or version.displaced:
         return False

@@ -1,4 +1,4 @@
-"""The batches that a choice looks through, and whose they are."""
+"""The batches that `select` examines, and claims to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_LEFT_OUT: Final = 5
 
 
 def may_be_meant(batches: Sequence[int], known: Batches) -> str:
-    """Sentences about writes that an undo leaves out: probable ones and those of `quire setup`; "" for none."""
+    """Return sentences about writes that an undo leaves out: probable ones and those of `quire setup`; "" for none."""
     own = [batch for batch in batches if known.is_setup(batch)]
     told = _sentence([batch for batch in batches if batch not in own], known)
     if own:
@@ -32,7 +32,7 @@ def may_be_meant(batches: Sequence[int], known: Batches) -> str:
 
 
 def by_git_told(count: int, how: How) -> str:
-    """Sentence about the writes of git that an undo or redo of `outside` leaves out; "" for none."""
+    """Return a sentence about the writes of git that an undo or redo of `outside` leaves out; "" for none."""
     if not count:
         return ""
     if how == "redo":
@@ -98,7 +98,9 @@ def _newest(after: int, upto: int, history: History) -> Iterator[Record]:
 
 
 def _of_last_command(after: int, upto: int, history: History) -> Iterator[Record]:
-    """The writes of the last command of git that wrote into the tree. Raises `Refusal`."""
+    """Return the writes of the last command of git that wrote into the tree, newest first. Raises `Refusal` if there is
+    none.
+    """
     seqs = last_of_git(after, upto, history, SCAN_RECORDS)
     if not seqs:
         raise Refusal("not_found", "No command of git is known that wrote into the tree.", "log")
@@ -107,8 +109,8 @@ def _of_last_command(after: int, upto: int, history: History) -> Iterator[Record
 
 
 def claiming(params: Selection, history: History, who: Who) -> Callable[[Record], Ownership]:
-    """The claim to a write of whom the arguments name: the caller by default, everyone for a turn that a person
-    names.
+    """Return record → the claim to it of the writer that the arguments name: the caller by default, everyone for a turn
+    that a person names.
     """
     whose = Whose(history, params.writer, agent_session=params.agent_session, turn=params.turn)
     anyone = params.writer or params.agent_session or params.burst is not None or of_git(params)

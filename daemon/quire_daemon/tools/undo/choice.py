@@ -37,8 +37,8 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:
-    """(the choice, the digest of the outcome). Raises `Refusal` for an invalid token, also an empty one: a caller that
-    lost its token does not mean the default choice.
+    """Return (the choice, the digest of the outcome). Raises `Refusal` for an invalid token, also an empty one: a
+    caller that lost its token does not mean the default choice.
     """
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)

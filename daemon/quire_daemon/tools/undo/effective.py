@@ -1,4 +1,4 @@
-"""Which steps of file timelines are undone without the chosen batches.
+"""The steps of file timelines that are undone once the chosen batches are.
 
 Undos and redos are batches too, so the module also computes which other batches are in force without the chosen ones.
 """
@@ -60,11 +60,11 @@ class _Without:
         return found
 
     def lives(self) -> list[FileTimeline]:
-        """The timelines of the affected files, with the undone steps marked."""
+        """Return the timelines of the affected files, with the undone steps marked."""
         return [self._flagged(life) for life in self._found()]
 
     def undoing_since(self, found: Sequence[FileTimeline]) -> dict[str, set[int]]:
-        """File name → batches that undid changes to it since these timelines begin, some of them without a record in
+        """Return path → batches that undid changes to it since these timelines begin, also those without a record in
         the file.
         """
         known, doing, work = self._known, dict[str, set[int]](), 0
@@ -84,7 +84,7 @@ class _Without:
         return doing
 
     def as_they_are(self) -> list[FileTimeline]:
-        """The timelines with the currently undone steps, which must reproduce the current files."""
+        """Return the timelines with the currently undone steps, which must reproduce the current files."""
         return [self._as_it_is(life) for life in self._found()]
 
     def _found(self) -> list[FileTimeline]:
@@ -124,7 +124,7 @@ class _Without:
         return {batch for batch in seen - self._chosen if not self._known.undid(batch)}
 
     def _flagged(self, life: FileTimeline) -> FileTimeline:
-        """The timeline from its first undone step on.
+        """Return the timeline from its first undone step on.
 
         If the newest steps are exactly the chosen ones, on the state then in force, the file returns to its former
         bytes, conflict markers included.
@@ -141,7 +141,7 @@ class _Without:
         return _from_first_undone(life, lambda batch: bool(undid(batch)) or not standing.in_force(batch))
 
     def _as_before(self, first: TimelineStep, steps: Sequence[TimelineStep]) -> bool:
-        """True if the steps before the first chosen one are in force without the choice as they were then."""
+        """Return True if the steps before the first chosen one are in force without the choice as they were then."""
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
         if not before or self._last_other < first.batch <= self._first:  # everything since is chosen
             return True
@@ -158,7 +158,7 @@ def _from_first_undone(life: FileTimeline, undone: Callable[[int], bool]) -> Fil
 
 
 def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
-    """The timelines of the affected files with the undone steps marked.
+    """Return the timelines of the affected files with the undone steps marked.
 
     Later undos by others count too, or the result would depend on their order; but only in files whose current bytes
     they explain in full, so that resolved conflict markers stay.
@@ -196,7 +196,7 @@ def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
 
 
 def _undoing_among_kept(known: Batches, found: Iterable[FileTimeline]) -> set[int]:
-    """Undoing batches among the kept steps of these timelines."""
+    """Return the undoing batches among the kept steps of these timelines."""
     kept = (step.after.version for life in found for step in life.steps if not step.undone)
     batches = {version.batch for version in kept if version is not None and version.type == "undo"}
     marks = ((batch, known.history.undoing(batch)) for batch in batches)

@@ -25,11 +25,13 @@ class JointBatches:
         return self._found.setdefault(batch, (batch,))
 
     def is_by_git(self, batch: int) -> bool:
-        """True if a command of git made it; of some of the files that one wrote, git was not seen to run."""
+        """Return True if a command of git made the batch, also if git was seen to run only for other files of that
+        command.
+        """
         return any(map(self._known.is_by_git, self.of(batch)))
 
     def is_probable(self, batch: int) -> bool:
-        """True if its writer is not proved."""
+        """Return True if the batch's writer is only probable."""
         record = self._known.write(batch)
         found = None if record is None else self._history.attribution(record)
         return found is not None and found.evidence == DURING

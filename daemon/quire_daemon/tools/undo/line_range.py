@@ -14,7 +14,9 @@ from quire_journal.text import Splice, Text, apply, diff
 
 
 def with_spared(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
-    """The file also without those of these lines that nobody built on, in a change that others built on elsewhere."""
+    """Return the file, also without those lines in `ranges` (from 0, half-open) that nobody built on, of a change that
+    others built on elsewhere.
+    """
     head = u.now.version
     if u.missing or head is None or head.entry != REGULAR or not (u.present and u.now.present):
         return u
@@ -41,7 +43,8 @@ def with_spared(u: Unwound, ranges: Sequence[tuple[int, int]], history: History)
 
 
 def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
-    """The file with only the changes inside these lines; an empty range stands for the gap in front of a line.
+    """Return the file with only the changes inside `ranges` (from 0, half-open); an empty range stands for the gap
+    above a line.
 
     A change that keeps the number of lines, or only deletes, is cut at the range's ends. Raises `Refusal` for any other
     change that crosses an end.
@@ -75,7 +78,9 @@ def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) 
 
 
 def _meet(span: tuple[int, int], lines: tuple[int, int]) -> bool:
-    """True if they have a line in common; an empty range also meets what ends or begins at its gap."""
+    """Return True if `span` and `lines` have a line in common; empty `lines` also meet what ends or begins at their
+    gap.
+    """
     (first, last), (start, stop) = span, lines
     return first <= stop and start <= last if start == stop else first < stop and start < last
 

@@ -87,7 +87,7 @@ Params = UndoParams | RedoParams | RollbackParams | RestoreParams
 
 
 def several(named: int | str | list[int | str] | None) -> list[int | str]:
-    """One or several values as a list."""
+    """Return one or several values as a list."""
     return [] if named is None else named if isinstance(named, list) else [named]
 
 
@@ -111,14 +111,14 @@ def wanted_calls(params: Selection) -> int:
 
 
 def of_last_calls(params: Params) -> bool:
-    """True for an undo of the newest calls, whose number alone is given."""
+    """Return True for an undo of the last call, or of a number (`last`) of newest calls."""
     if not isinstance(params, UndoParams) or params.token is not None or params.lines or params.rejected:
         return False
     return params.batch is None and (params.last is not None or not is_wide(params))
 
 
 def spares_git(params: Selection) -> bool:
-    """True if git's writes, whose writer is `outside` as well, are not meant."""
+    """Return True if git's writes, whose writer is `outside` as well, are not meant."""
     return params.writer == "outside" and not of_git(params)
 
 

@@ -14,7 +14,7 @@ MOST_FILES: Final = 20
 
 
 def taken_back(batch: int, history: History) -> list[str]:
-    """Paths at which a partly applied batch is not in force; empty for any other batch."""
+    """Return the paths at which a partly applied batch is not in force; [] for any other batch."""
     standing = {*history.batch_writes(batch)}
     writes = [record for record in history.batch(batch) if isinstance(record.event(), TOOL_WRITES)]
     if not standing or len(standing) == len(writes):
@@ -23,7 +23,7 @@ def taken_back(batch: int, history: History) -> list[str]:
 
 
 def but_for(paths: Sequence[str]) -> dict[str, Any]:
-    """Reply fields for an operation that is not in force at `paths`."""
+    """Return the reply fields for an operation that is not in force at `paths`."""
     more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     said = f" It was taken back, or never made, at {paths[0]}{more}."
     return {"message": said, "taken_back": [*paths[:MOST_FILES]]}

@@ -31,7 +31,8 @@ _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
 
 
 def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> Choice:
-    """The batches that put these lines here, of the named writer or else of their only author.
+    """Return the batches that put these lines here, of the named writer or else of their only author. Raises `Refusal`
+    if the lines are invalid, or nobody's, or of several authors.
 
     The batch that made the file is meant only if no later one wrote any of the lines.
     """
@@ -86,7 +87,9 @@ def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> 
 
 
 def choose_rejected(seqs: Sequence[int], history: History) -> Choice:
-    """The batches and places that rejections name; the places are those of the files now."""
+    """Return the batches and places that rejections name; the places are those of the files now. Raises `Refusal` for
+    no rejection, or if nothing of them is left.
+    """
     names = LaterNames(history)
     batches, places, whole = set[int](), dict[str, list[tuple[int, int]]](), list[str]()
     for seq in seqs:
@@ -108,7 +111,9 @@ def choose_rejected(seqs: Sequence[int], history: History) -> Choice:
 
 
 def places_now(event: WorkRejected, path: str, history: History) -> list[tuple[int, int]]:
-    """The lines of rejected places in the file now, which has the name `path`."""
+    """Return the lines (from 0, half-open) of rejected places in the file now, which has the path `path`; [] if
+    unknown.
+    """
     then, now = history.version(event.path, event.version), standing(history.file(path))
     if then is None or now is None or then.entry != REGULAR or now.entry != REGULAR:
         return []
@@ -123,7 +128,7 @@ def places_now(event: WorkRejected, path: str, history: History) -> list[tuple[i
 
 
 def batches_of_lines(undo: int, known: Batches) -> set[int]:
-    """The batches that had written the lines that an undo of lines took out."""
+    """Return the batches that had written the lines that an undo of lines took out."""
     history, found = known.history, set[int]()
     for path, seq in known.starts(undo):
         made = history.version(path, seq)

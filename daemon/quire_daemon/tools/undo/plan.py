@@ -79,8 +79,8 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
 
 def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
-    """The actions in an executable order, so that a name is vacated before it is taken. In a cycle of renames one
-    action comes twice, first with True: its file moves to a temporary name.
+    """Return the actions in an executable order, so that a name is vacated before it is taken. In a cycle of renames
+    one action comes twice, first with True: its file moves to a temporary name.
     """
     goes_from = {a.path: a for a in actions if a.do in ("move", "delete")}
     aside: dict[str, Action] = {}
@@ -107,7 +107,7 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
 
 
 def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Action]:
-    """The actions that vacate the target path, a folder above it, or a folder that is removed."""
+    """Yield the actions that vacate the target path, a folder above it, or a folder that is removed."""
     folder = action.takes_folder or action.clears
     for name in folder.inside if folder is not None else ():
         if name.removesuffix("/") in goes_from:
@@ -128,7 +128,7 @@ class _Room(msgspec.Struct, frozen=True):
     clears: FileNow | None = None
 
     def given_to(self, action: Action) -> Action:
-        """The action with its preconditions, unless it does nothing."""
+        """Return the action with its preconditions, or as it is if it does nothing."""
         if action.do == "none":
             return action
         return msgspec.structs.replace(action, waits=self.waits, clears=self.clears)
@@ -148,7 +148,7 @@ class Planner(msgspec.Struct):
     needed: set[str] = msgspec.field(default_factory=set)  # folders above `coming`
 
     def actions(self, found: Sequence[Unwound]) -> list[Action]:
-        """The actions for all files."""
+        """Return the actions for all files."""
         gone = (u for u in found if u.now.present and not u.missing and (not u.present or u.path != u.now.path))
         self.leaving = {u.now.path for u in gone}
         actions = [self.action(u) for u in found]
@@ -170,7 +170,7 @@ class Planner(msgspec.Struct):
         return action if file is None else self._skip(u, "occupied", Conflict(file.seq, "occupied"))
 
     def action(self, u: Unwound) -> Action:
-        """The action for one file."""
+        """Return the action for one file."""
         if u.missing:
             return self._skip(u, u.missing)
         if u.is_now:
@@ -195,7 +195,9 @@ class Planner(msgspec.Struct):
         return action
 
     def _in_the_way(self, action: Action) -> Lease | None:
-        """Another's exclusive lease on what the action changes; untouched leased lines do not count."""
+        """Return another caller's exclusive lease on what the action changes; leases on lines that it leaves do not
+        count.
+        """
         u, world = action.unwound, self.world
         paths = {path for path, there in ((u.now.path, u.now.present), (u.path, u.present)) if there}
         for lease in others(world):
@@ -207,7 +209,7 @@ class Planner(msgspec.Struct):
         return None
 
     def _is_taken(self, u: Unwound) -> bool:
-        """True if an earlier timeline ends at the same path, which it keeps."""
+        """Return True if the file of an earlier timeline takes the same path."""
         here, there, taken, left, reached = u.now.path, u.path, self.taken, self.left, self.reached
         if u.present and (not u.now.present or here != there) and self._is_in_the_way(there):
             return True
@@ -256,7 +258,7 @@ class Planner(msgspec.Struct):
         return room if file is None else self._skip(u, "occupied", Conflict(file.seq, "occupied"))
 
     def _room(self, path: str, there: FileNow | None) -> _Room | None:
-        """The room at `path`, whose current state is `there`; None if the path stays in use."""
+        """Return the room at `path`, whose current state is `there`; None if the path stays in use."""
         if there is None or there.path != path:
             return None
         if there.kind == "missing":

@@ -24,7 +24,7 @@ class PlanTokens:
         self._kept: OrderedDict[str, str] = OrderedDict()
 
     def shortened(self, reply: dict[str, Any]) -> dict[str, Any]:
-        """The reply with a short token in place of the full one, which is kept."""
+        """Return the reply with a short token in place of the full one, which is kept."""
         token = reply.get("token") if reply.get("plan") else None
         if not isinstance(token, str):
             return reply
@@ -36,7 +36,7 @@ class PlanTokens:
         return {**reply, "token": short}
 
     def meant(self, params: Any) -> Any:
-        """The arguments with the full token for a short one. Raises `Refusal` if no such plan is kept."""
+        """Return the arguments with the full token for a short one. Raises `Refusal` if no such plan is kept."""
         short = getattr(params, "token", None)
         if not isinstance(short, str) or not _SHORT.fullmatch(short):
             return params

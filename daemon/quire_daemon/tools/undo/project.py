@@ -61,7 +61,7 @@ MOST_STEPS: Final = 2000
 """Timeline steps that one undo recomputes to find batches that stay; batches not tried count as undone."""
 
 MOST_SPENT: Final = 10
-"""Maximum number of calls of which nothing is left that an undo of the last call passes over."""
+"""Maximum number of times that an undo of the last calls goes on to older ones, as nothing is left of the newer."""
 
 MOST_NAME: Final = 60
 """Longest writer name in conflict markers, in characters."""
@@ -89,7 +89,7 @@ def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
 
 
 def _unwound_since(history: History, life: FileTimeline, guard: Guard, choice: Choice) -> Unwound:
-    """The projected state of a file; `kept` lists only versions later than the first chosen step."""
+    """Return the projected state of a file; `kept` lists only versions later than the first chosen step."""
     pause()  # cached texts cause no read that would pause
     planned = unwind(history, life)
     ranges = _ranges(choice, planned.now.path)
@@ -129,7 +129,9 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
 
 
 def _version_then(history: History, path: str, choice: Choice) -> Version | None:
-    """The version of a file at the point; of one that is named itself also under its earlier name."""
+    """Return the version of a file at the point; for a file that the caller names itself, also under its
+    earlier path.
+    """
     then = version_then(history, path, choice.at)
     if is_lost(then) or standing(then) is not None:
         return then
@@ -138,7 +140,7 @@ def _version_then(history: History, path: str, choice: Choice) -> Version | None
 
 
 def _same_link(now: Version | None, then: Version) -> bool:
-    """True if a link or folder is unchanged. Links and folders never replace each other."""
+    """Return True if a link or folder is unchanged. Links and folders never replace each other."""
     if now is None or now.gone or then.entry == REGULAR:
         return False
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
@@ -165,7 +167,7 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
 
 
 def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound], Sequence[FileTimeline]]:
-    """The projected states and their timelines (none for a restore).
+    """Return the projected states and their timelines (none for a restore).
 
     Raises `Refusal` if a file to restore did not exist.
     """
@@ -178,12 +180,12 @@ def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound]
 
 
 def _ranges(choice: Choice, path: str) -> Sequence[tuple[int, int]]:
-    """The lines of the file to which the choice is limited; () for all."""
+    """Return the lines (from 0, half-open) of the file to which the choice is limited; () for all."""
     return [choice.lines] if choice.lines is not None else dict(choice.places).get(path, ())
 
 
 def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
-    """Records of the chosen batches in skipped files, which therefore stay in force."""
+    """Return the seqs of the chosen batches' records in skipped files, which therefore stay in force."""
     chosen = {*seen.choice.batches}
     steps = (step for life, left in zip(seen.lives, skipped, strict=False) if left for step in life.steps)
     return tuple(sorted(step.seq for step in steps if step.undone and step.batch in chosen))
@@ -193,8 +195,8 @@ def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]
 
 
 def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
-    """The chosen batches that stay in force entirely, in the order of the choice; `skipped` belongs to the files. Empty
-    for a redo, and for conflict markers, which keep both sides.
+    """Return the chosen batches that stay in force entirely, in the order of the choice. `skipped`: for each file, True
+    if it is left as it is. Return () for a redo, and for conflict markers, which keep both sides.
     """
     choice, found = seen.choice, seen.found
     if choice.partial or choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
@@ -220,7 +222,7 @@ class _Staying:
         self._steps = 0
 
     def batches(self) -> tuple[int, ...]:
-        """The batches that stay in force."""
+        """Return the batches that stay in force."""
         self._try([batch for batch in self._choice.batches if self._may_stay(batch)])
         eased = [
             skipped or n < len(u.conflicts) for (_, u, skipped), n in zip(self._files, self._conflicts, strict=True)
@@ -228,7 +230,7 @@ class _Staying:
         return tuple(b for b in self._choice.batches if b in self._out and all(eased[n] for n in self._touched[b]))
 
     def _may_stay(self, batch: int) -> bool:
-        """True if the batch is in force itself and all its files have conflicts or are skipped."""
+        """Return True if the batch is in force itself and all its files have conflicts or are skipped."""
         known, choice = self._known, self._choice
         if known.undid(batch) or {*known.undoers(batch)} & {*choice.batches}:
             return False
@@ -238,7 +240,7 @@ class _Staying:
         return all(self._stuck(batch, number) for number in touched)
 
     def _stuck(self, batch: int, number: int) -> bool:
-        """True if every place that the batch changed in the file has a conflict."""
+        """Return True if every place that the batch changed in the file has a conflict."""
         life, found, skipped = self._files[number]
         first = life.steps[0].batch == batch  # only the first step can conflict as first seen
         conflicts = [conflict for conflict in found.conflicts if first or conflict.why != UNSEEN]
@@ -306,7 +308,7 @@ def _meets(place: tuple[int, int], ranges: Sequence[tuple[int, int]]) -> bool:
 
 
 def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
-    """The file with conflict markers where others built on it. Conflicts about whole files are kept."""
+    """Return the file with conflict markers where others built on it. Conflicts about whole files are kept."""
     places = [(conflict, conflict.place) for conflict in u.conflicts if conflict.place is not None]
     if not places or not u.present or not u.now.present:
         return u
@@ -328,7 +330,7 @@ def _blocker(seq: int, history: History) -> str:
 
 
 def maker(seq: int, history: History) -> str:
-    """The name of the writer of a record, or `git`."""
+    """Return the name of the writer of a record, or `git`; "someone" if the record is lost."""
     record = history.record(seq)
     if record is None:
         return "someone"
@@ -336,7 +338,7 @@ def maker(seq: int, history: History) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A caller-chosen name made safe for a file: printable characters only, at most `MOST_NAME`."""
+    """Return a caller-chosen name made safe for a file: printable characters only, at most `MOST_NAME`."""
     return "".join(c for c in name if c.isprintable())[:MOST_NAME]
 
 
@@ -351,8 +353,8 @@ class UndoProjection(msgspec.Struct, frozen=True):
 
 
 def foresee(params: Params, known: Batches, who: Who) -> UndoProjection:
-    """The choice that the arguments mean, and its projection. The last calls are those of which something is left to
-    take back. Raises `Refusal`.
+    """Return the choice that the arguments mean, and its projection. The last calls are those of which something is
+    left to take back. Raises `Refusal`.
     """
     choice = choose(params, known, who)
     seen = UndoProjection(params, known.history.head(), choice, *outcome(known, choice, who))
@@ -360,7 +362,7 @@ def foresee(params: Params, known: Batches, who: Who) -> UndoProjection:
 
 
 def _of_older_calls(seen: UndoProjection, known: Batches, who: Who) -> UndoProjection | None:
-    """The projection of the last calls of which something is left; None if that is `seen`, or there are none."""
+    """Return the projection of the newest calls of which something is left, perhaps `seen`; None if there is none."""
     spent = frozenset[int]()
     for _ in range(MOST_SPENT):
         if any(map(_is_left, seen.found)):
@@ -376,12 +378,12 @@ def _of_older_calls(seen: UndoProjection, known: Batches, who: Who) -> UndoProje
 
 
 def _is_left(file: Unwound) -> bool:
-    """True if an undo would change the file, or cannot."""
+    """Return True if an undo would change the file, or cannot."""
     return not file.is_now or bool(file.conflicts or file.missing)
 
 
 def implied_by(params: Params, history: History, who: Who) -> ImpliedFiles:
-    """The paths that a decision must observe. A refusal is left to the decision."""
+    """Return the paths that a decision must observe; none for arguments that the decision refuses."""
     try:
         seen = foresee(params, Batches(history), who)
     except Refusal:
@@ -397,8 +399,8 @@ def _implied(paths: Sequence[str], seen: UndoProjection, who: Who) -> ImpliedFil
 def _still(
     paths: Sequence[str], seen: UndoProjection, who: Who, history: History, upto: int, narrow: bool
 ) -> ImpliedFiles | None:
-    """The projection, kept if all records up to `upto` are unrelated work of others, else None. `narrow`: later batches
-    may not join the choice.
+    """Return the projection as it is if all records up to `upto` are unrelated work of others, else None. `narrow`:
+    only records about these files count.
     """
     if not narrow and not _of_own_or_named(seen, history):
         return None

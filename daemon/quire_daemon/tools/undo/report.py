@@ -34,7 +34,7 @@ SKIPPED: Final = {
 
 
 def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
-    """One entry of `files` (`UnwoundFile`), with `kept` or `takes_back` cut at `MOST_KEPT`."""
+    """Return one entry of `files` (`UnwoundFile`), with `kept` or `takes_back` cut at `MOST_KEPT`."""
     pause()
     u = action.unwound
     name, later = "kept", u.kept
@@ -70,7 +70,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
 
 
 def _of_each(seqs: Sequence[int], history: History) -> list[int]:
-    """At most `MOST_KEPT` of these records: the newest of each writer, and else the newest."""
+    """Return at most `MOST_KEPT` of these records: the newest of each writer, and else the newest."""
     if len(seqs) <= MOST_KEPT:
         return [*seqs]
     newest: dict[bytes, int] = {}
@@ -82,7 +82,7 @@ def _of_each(seqs: Sequence[int], history: History) -> list[int]:
 
 
 def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
-    """Why needed bytes are missing; None if the file is skipped for another reason."""
+    """Return why needed bytes are missing; None if the file is skipped for another reason."""
     u = action.unwound
     if action.skipped != "uncaptured" or not u.missing:
         return None
@@ -94,7 +94,7 @@ def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
 
 
 def lacking_sentence(actions: Sequence[Action], history: History) -> str:
-    """Sentence about the files skipped for missing bytes."""
+    """Return a sentence about the files skipped for missing bytes."""
     told: list[str] = []
     gone = lost = ""
     for action in actions:
@@ -114,9 +114,8 @@ def lacking_sentence(actions: Sequence[Action], history: History) -> str:
 
 
 def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
-    """`batches`: undone from now on; `stayed`: chosen batches that stay in force.
-
-    `of`: batches of which only some lines are undone.
+    """Return `batches`, undone from now on, and `stayed`, chosen batches that stay in force; or `of`, batches of which
+    only some lines are undone.
     """
     if choice.partial:
         return {"batches": [], "of": list(choice.batches)}
@@ -125,7 +124,7 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
 
 
 def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
-    """`writers` of the undone work, each with a batch count; at most `MOST_KEPT`."""
+    """Return `writers` of the undone work, each with a batch count; at most `MOST_KEPT`."""
     callers: dict[bytes, list[int]] = {}
     for batch in choice.batches:
         writer = known.writer(batch)
@@ -137,9 +136,8 @@ def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
 
 
 def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
-    """`left_out`: writes that only probably belong to the named writer ("probable"), or are Quire's own ("setup").
-
-    `left_out_by_git`: number of writes of git, which are not meant by `outside`.
+    """Return `left_out`, writes that only probably belong to the named writer ("probable") or are Quire's own
+    ("setup"), and `left_out_by_git`, the number of writes of git, which are not meant by `outside`.
     """
     of_git = {"left_out_by_git": choice.by_git} if choice.by_git else {}
     if not choice.left_out:
@@ -155,13 +153,13 @@ def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
 
 
 def as_found_sentence(actions: Sequence[Action]) -> str:
-    """Phrase with the number of files that only return to their first known version; "" for none."""
+    """Return a phrase with the number of files that only return to their first known version; "" for none."""
     count = sum(bool(action.first_seen) for action in actions)
     return f"{counted(count, 'file stays', 'files stay')} as first looked at" if count else ""
 
 
 def places_marked(action: Action) -> int:
-    """Number of places that conflict markers would mark."""
+    """Return the number of places that conflict markers would mark."""
     if action.do == "none" or not action.unwound.present:
         return 0
     return sum(conflict.place is not None for conflict in action.conflicts)

@@ -58,8 +58,8 @@ class _Chosen(NamedTuple):
 
 
 def choose(params: Params, known: Batches, who: Who, spent: Collection[int] = ()) -> Choice:
-    """The choice that the arguments or a plan token mean. The last calls are none of the batches `spent`, of which
-    nothing is left to take back. Raises `Refusal`.
+    """Return the choice that the arguments or a plan token mean. The last calls are none of the batches `spent`, of
+    which nothing is left to take back. Raises `Refusal`.
     """
     history = known.history
     if params.token is not None:
@@ -95,7 +95,7 @@ def choose(params: Params, known: Batches, who: Who, spent: Collection[int] = ()
 
 
 def _paths_now(params: Params, history: History) -> Paths:
-    """The named paths; of a file that was renamed the new name."""
+    """Return the named paths; of a file that was renamed the new name."""
     found = ((given, single_path(given, history)) for given in named_paths(params.path, params.paths))
     return tuple(given if path is None else _name_now(given, path, history) for given, path in found)
 
@@ -106,7 +106,9 @@ def _name_now(given: str, path: str, history: History) -> str:
 
 
 def _named_batch(params: Selection, named: int | str, known: Batches, who: Who) -> int:
-    """The batch with this number or version, if it fits the other arguments."""
+    """Return the batch with this number or version. Raises `Refusal` if there is none or it does not fit the other
+    arguments.
+    """
     history = known.history
     seq = named if isinstance(named, int) else parse_version_token(named)
     if seq is None and isinstance(named, str) and named.isascii() and named.isdigit():
@@ -124,7 +126,7 @@ def _named_batch(params: Selection, named: int | str, known: Batches, who: Who) 
 
 
 def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> _Chosen:
-    """The named batches; a version means all that stands of what its call wrote."""
+    """Return the named batches; a version means all that stands of what its call wrote."""
     in_path, joint = known.meant(paths), JointBatches(known)
     found: set[int] = set()
     left_out: set[int] = set()
@@ -146,7 +148,7 @@ def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> _Chosen
 
 
 def _is_token(named: int | str) -> bool:
-    """True for a version as `log` shows it: `v12`."""
+    """Return True for a version as `log` shows it: `v12`."""
     return isinstance(named, str) and parse_version_token(named) is not None
 
 
@@ -157,7 +159,7 @@ def _require_not_too_many(batches: Collection[int]) -> None:
 
 
 def _is_of(params: Selection, batch: int, known: Batches, who: Who) -> bool:
-    """True if the batch fits all arguments but the number; any writer fits unless one is named."""
+    """Return True if the batch fits all arguments but the number; any writer fits unless one is named."""
     anyone = msgspec.structs.replace(params, writer=params.writer or "*")
     record = known.write(batch)
     if record is None or claiming(anyone, known.history, who)(record) < Ownership.PROBABLE:
@@ -202,14 +204,14 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths, spent: 
 
 
 def _has_undone(known: Batches, who: Who) -> bool:
-    """True if the caller's last batch is an undo that is in force."""
+    """Return True if the caller's last batch is an undo that is in force."""
     marks = ((batch, known.mark(batch)) for batch in known.history.last_batches(who.key))
     return any(mark is not None and mark.how == "undo" and known.in_force(batch) for batch, mark in marks)
 
 
 def _is_done(known: Batches, who: Who, batch: int) -> bool:
-    """True for what a bare undo can take back: an edit, or a redo of what another did; a redo of one's own edit leaves
-    the edit itself to be taken back.
+    """Return True for what an undo without arguments can take back: an edit, or a redo of another's edit. After a redo
+    of one's own edit, the edit itself is taken back.
     """
     mark = known.mark(batch)
     if mark is None or not known.is_undo(batch):
@@ -263,7 +265,7 @@ def _last_undos(wanted: int, known: Batches, who: Who, paths: Paths) -> tuple[in
 
 
 def _undone_partly(after: int, known: Batches, paths: Paths) -> dict[int, list[int]]:
-    """Batch → the undos in force that took only lines of it, in the files that are meant."""
+    """Return batch → the undos in force that took only lines of it, in the files that are meant."""
     in_path, found = known.meant(paths), dict[int, list[int]]()
     for record in islice(known.history.records(after=after, reverse=True), SCAN_RECORDS):
         if record.kind != BatchUndone.kind:
@@ -280,8 +282,8 @@ def _undone_partly(after: int, known: Batches, paths: Paths) -> dict[int, list[i
 def _bringing_back(
     wanted: Sequence[int], partly: Mapping[int, Sequence[int]], known: Batches, paths: Paths
 ) -> tuple[tuple[int, ...], Paths]:
-    """The batches and files to undo so that exactly `wanted` come back; other batches that the undos of `wanted` had
-    undone are undone anew. `partly`: the undos of lines by the batches of these lines.
+    """Return the batches and files to undo so that exactly `wanted` come back; other batches that the undos of `wanted`
+    had undone are undone anew. `partly`: the undos of lines by the batches of these lines.
     """
     coming = {*wanted}
     of_lines = {by for batch in wanted for by in partly.get(batch, ())}
@@ -317,8 +319,8 @@ def _edits_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int])
 
 
 def _everything_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """Admission for `rollback`: everything in force. A batch undone by a chosen undo would come back, so it is chosen
-    too.
+    """Admit for `rollback` everything in force. A batch undone by a chosen undo would come back, so it is
+    chosen too.
     """
     undone_by_chosen = not known.in_force(batch) and {*known.standing_undoers(batch)} <= chosen
     return known.stands(batch, in_path) or (undone_by_chosen and known.undone(batch, in_path))
@@ -334,7 +336,7 @@ def _edits_undone(partly: Collection[int]) -> _Admits:
 def _matching(
     params: Selection, known: Batches, who: Who, paths: Paths, admits: _Admits, spent: Collection[int] = ()
 ) -> _Chosen:
-    """The admitted batches that fit, newest first.
+    """Return the admitted batches that fit, newest first.
 
     Batches of probable authorship fit only with `probable`, those of `quire setup` only if it is named, and those of
     git not for `outside`.

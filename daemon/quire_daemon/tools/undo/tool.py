@@ -50,7 +50,7 @@ TOLD_BY_A_PLAN: Final = ("conflict", "lease_held", "uncaptured")
 
 
 def _digest(choice: Choice, actions: Sequence[Action]) -> bytes:
-    """Digest of everything that the plan promises."""
+    """Return the digest of everything that the plan promises."""
     told = [
         (
             a.do,
@@ -77,7 +77,9 @@ def _make_token(choice: Choice, actions: Sequence[Action]) -> str:
 
 
 def decide(params: Params, world: World) -> Decision:
-    """Undo, redo, roll back or restore, or reply with the plan."""
+    """Undo, redo, roll back or restore, or reply with the plan. Raises `Refusal` if nothing can be done, or not
+    everything and the caller wants all or nothing.
+    """
     history = world.history
     known = Batches(history)
     seen = _foreseen(params, known, world)
@@ -137,7 +139,7 @@ def _foreseen(params: Params, known: Batches, world: World) -> UndoProjection:
 def _pointless(
     params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], world: World
 ) -> Refusal | None:
-    """The refusal if nothing can be done, or not everything and the caller wants all or nothing."""
+    """Return the refusal if nothing can be done, or not everything and the caller wants all or nothing."""
     doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
     history = world.history
     # A file at its first known version cannot go further back: harmless beside others, but no work by itself.
