@@ -46,7 +46,7 @@ class CallAccounts(NamedTuple):
 
 
 def same(name: str, path: str) -> bool:
-    """True if `name`, absolute or relative, means the file of the workspace at `path`. Agents use both forms."""
+    """Return True if `name`, absolute or relative, means the file of the workspace at `path`. Agents use both forms."""
     name = name.removeprefix("./")
     return name == path or (name.endswith(f"/{path}") and name.startswith("/"))
 

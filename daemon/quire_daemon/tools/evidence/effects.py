@@ -25,7 +25,7 @@ class Append(NamedTuple):
     """Effect of a program that appends to the file."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
+        """Return True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
         effort.spend(len(before))
         return after.startswith(before)
 
@@ -55,7 +55,7 @@ class ScriptEdit(NamedTuple):
     deletes: bool = False
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
+        """Return True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
         old, new = before.split(b"\n"), after.split(b"\n")
         effort.spend(2 * (len(before) + len(after)), len(old) + len(new))
         if self.deletes:

@@ -62,8 +62,8 @@ def explain(
     bytes_at: BytesAt = no_bytes,
     effort: Effort | None = None,
 ) -> Explanation:
-    """Return the steps by which these calls, oldest first, turned `before` into `found`; an `Explanation` without steps
-    if they did not.
+    """Return the steps by which these calls, oldest first, turned `before` into `found` (None: no file); an
+    `Explanation` without steps if they did not.
     """
     offering = [one for one in calls if one.about(path)][-MOST_CALLS:]
     effort = effort or Effort()
@@ -188,8 +188,8 @@ class _Beside(NamedTuple):
         return cls(frozenset(map(plain_layout, new)), plain_layout(now), old - new)
 
     def holds(self, before: bytes, made: bytes, effort: Effort) -> bool:
-        """True if the lines that the step from `before` to `made` added are in the bytes found, and the lines that it
-        removed are not.
+        """Return True if the lines that the step from `before` to `made` added are in the bytes found, and the lines
+        that it removed are not.
         """
         was, now = _differing(before, made, effort)
         old, new = _lines(was, effort), _lines(now, effort)

@@ -113,8 +113,8 @@ class _Seek:
         self._rows: list[list[bytes]] = [rows]
 
     def first(self, wanted: Sequence[bytes], start: int, at_end: bool) -> int | None:
-        """Return the first match from line `start` on; None if there is none. With `at_end` the end of the file is
-        tried first.
+        """Return the index of the first match from line `start` on; None if there is none. With `at_end` the end of the
+        file is tried first.
         """
         rows = self._rows[0]
         last = len(rows) - len(wanted)

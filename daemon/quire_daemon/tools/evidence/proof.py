@@ -24,7 +24,7 @@ class Proof:
         return any(self._accounts.about(path) for path in paths_of(record.event()))
 
     def holds(self, record: Record) -> bool:
-        """True if the record's bytes are the result of the call."""
+        """Return True if the record's bytes are the result of the call."""
         event = record.event()
         if isinstance(event, OutsideMoved):
             return self._is_move(event, record.seq)

@@ -18,7 +18,7 @@ _BY_NUMBER: Final = re.compile(r"cell-(\d{1,6})")
 
 
 def fits_cell(account: Cell, before: bytes, found: bytes, effort: Effort) -> bool:
-    """True if the notebooks differ only by this cell's change and the outputs that it clears."""
+    """Return True if the notebooks differ only by this cell's change and the outputs that it clears."""
     for data in (before, found):
         effort.spend(4 * len(data), (data.count(b",") + data.count(b"[") + data.count(b"{")) // 2)
     old, new = _notebook(before), _notebook(found)
@@ -62,7 +62,7 @@ def _notebook(data: bytes) -> dict[str, Any] | None:
 
 
 BytesAt = Callable[[str], Iterator[bytes]]
-"""Path → the current and earlier bytes of that file, which a patch may move."""
+"""Path → the current and earlier bytes of that file, for a patch that moves it."""
 
 
 def results(
@@ -176,8 +176,8 @@ _CURLY: Final = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'))
 
 
 def _is_like(edit: Replacement, before: bytes, found: bytes, effort: Effort) -> bool:
-    """True if the change is the edit, except for blanks and curly quotes, which agents match loosely. The edit must
-    change more than blanks.
+    """Return True if the change is the edit, except for blanks and curly quotes, which agents match loosely. The edit
+    must change more than blanks.
     """
     effort.spend((len(before) + len(found)) // 4)
     old, new = _plain(_encoded(edit.old)), _plain(_encoded(edit.new))

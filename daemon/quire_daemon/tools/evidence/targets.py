@@ -162,7 +162,7 @@ def _regex(glob: str) -> re.Pattern[str]:
 
 
 def _fits_any(globs: Iterable[str], path: str) -> bool:
-    """True if one of the globs matches the end of the path."""
+    """Return True if one of the globs matches the end of the path."""
     names = path.split("/")
     for glob in globs:
         parts = [part for part in glob.split("/") if part]

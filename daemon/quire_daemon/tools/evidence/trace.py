@@ -123,7 +123,7 @@ _FOREIGN: Final = ("not_of_the_agent", "typed_into")
 
 
 def _is_left(writer: TracedWriter, over: EndedCall) -> bool:
-    """True if the process, or an ancestor, began during the ended call."""
+    """Return True if the process, or an ancestor, began during the ended call."""
     agent = over.call.process
     at = next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == agent), 0)
     if at == 0 or agent is None:
@@ -139,7 +139,7 @@ def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int],
 
 
 def _is_git(writer: TracedWriter) -> bool:
-    """True for git, which moves changes of other writers and is reported as git."""
+    """Return True for git, which moves changes of other writers and is reported as git."""
     return writer.process.name == "git" or writer.process.exe.rpartition("/")[2] == "git"
 
 
@@ -155,7 +155,7 @@ def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_
 
 
 def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
-    """True if all known ancestors began after the call: an ended parent may have been the agent's."""
+    """Return True if all known ancestors began after the call: an ended parent may have been the agent's."""
     top = next((one for one in reversed(writer.line) if one.pid != 1), writer.process)
     return _began_s(writer, top) + TICK_S > announced_s
 

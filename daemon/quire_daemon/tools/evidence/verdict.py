@@ -221,7 +221,9 @@ class _Verdict:
         return _Finding(one.writer, DURING, one.number)
 
     def _is_one_of_several(self, record: Record, burst: Burst) -> bool:
-        """True if the record is one of several contents of a file during a command that sets its content once."""
+        """Return True if the record is one of several contents of a file during a command that sets its
+        content once.
+        """
         claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Overwrite)), None)
         path = path_after(record.event())
         if claim is None or path is None:
@@ -277,7 +279,7 @@ class _Verdict:
         return self._proofs[burst.number]
 
     def _is_alone(self, record: Record, burst: Burst) -> bool:
-        """True if no other file changed its layout at about the same time: a formatter of the whole tree changes
+        """Return True if no other file changed its layout at about the same time: a formatter of the whole tree changes
         several.
         """
         near = self._history.records(after=record.seq - NEAR, upto=record.seq + NEAR)
@@ -363,8 +365,8 @@ class _Verdict:
         return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
 
     def _can_make(self, effect: Effect, record: Record) -> bool:
-        """True if a program with this effect may have made the change, also if the bytes are unknown; False for a
-        removal.
+        """Return True if a program with this effect may have made the change, also if the bytes are unknown; False for
+        a removal.
         """
         before, after = self._bytes_around(record)
         if before is None or after is None:
@@ -374,8 +376,8 @@ class _Verdict:
         return True
 
     def _came_back(self, record: Record) -> bool:
-        """True if the file had these bytes before: restoring bytes does not make their author. A change of the mode
-        restores none.
+        """Return True if the file had these bytes before: restoring bytes does not make their author. A change of the
+        mode restores none.
         """
         if record.seq not in self._back:
             path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
