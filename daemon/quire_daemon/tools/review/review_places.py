@@ -43,22 +43,22 @@ REMOVAL_BYTES: Final = 8
 
 
 class PendingHunk(NamedTuple):
-    """A place of a file; lines are of the version, from 0."""
+    """A place of a file; lines are of the later version, from 0."""
 
     start: int
-    stop: int  # equal to `start`: lines were only removed in front of it
-    removed: tuple[bytes, ...]  # the lines of the earlier state in its place that those who are meant removed
+    stop: int  # equal to `start`: lines were only removed above it
+    removed: tuple[bytes, ...]  # lines of the earlier state there that the writers who are meant removed
     pending: tuple[int, ...]  # lines that are not accepted; of a removal empty
     authors: tuple[Version, ...]  # of each pending line, or of each removed one
-    whole: bool = False  # a file without lines
+    whole: bool = False  # the file as a whole: no text, or only its mode or path differs
 
     @property
     def writers(self) -> tuple[int, ...]:
-        """The writers of the place, without double."""
+        """The writers of the place, each once."""
         return tuple(dict.fromkeys(version.writer for version in self.authors))
 
     def only(self, fits: Callable[[int, Version], bool]) -> PendingHunk | None:
-        """The place with those pending lines that fit by number and author; None without any."""
+        """Return the place with those pending lines that fit by number and author; None if there are none."""
         kept = [(n, version) for n, version in zip(self.pending, self.authors, strict=True) if fits(n, version)]
         return self._replace(pending=tuple(n for n, _ in kept), authors=tuple(v for _, v in kept)) if kept else None
 
@@ -79,11 +79,11 @@ class FileChange(NamedTuple):
 
 
 Meant = Callable[[Version], Ownership]
-"""The claim to a version of those whose work is meant."""
+"""Version → the claim to it of the writers whose work is meant."""
 
 
 def has_work(change: FileChange, history: History, meant: Meant) -> bool:
-    """True if somebody who is meant made one of the versions between the two states."""
+    """Return True if somebody who is meant made one of the versions between the two states."""
     if not change.differs:
         return False
     found = writing_since(change.path, change.made, _starts(change), history)
@@ -102,7 +102,7 @@ class LineOrigins:
         self._known: dict[tuple[str, int], Sequence[LineOrigin]] = {}
 
     def of(self, path: str, version: Version) -> Sequence[LineOrigin]:
-        """The origin of each line; empty for a removed file, and if the past of the file is not held."""
+        """Return the origin of each line; empty for a removed file, and if bytes of an older version are not held."""
         if version.gone:
             return ()
         key = path, version.seq
@@ -114,7 +114,7 @@ class LineOrigins:
 def pending_hunks(
     change: FileChange, marks: Sequence[WorkAccepted], texts: Mapping[bytes, Text], known: LineOrigins, meant: Meant
 ) -> list[PendingHunk]:
-    """The places that are pending, of the writers that are meant. `texts`: texts by address that the journal lacks."""
+    """Return the pending places of the writers that are meant. `texts`: texts by sha256 that the journal lacks."""
     path, old, made = change.path, change.old, change.made
     history = known.history
     if not change.differs:
@@ -154,7 +154,7 @@ def _removals(
     meant: Meant,
     history: History,
 ) -> Iterator[PendingHunk]:
-    """The removals of one place, of each writer in a row, that are meant and not accepted."""
+    """Yield the removals of one place, of each writer in a row, that are meant and not accepted."""
     for _, run in groupby(range(len(gone)), lambda n: (history.caller_of(versions[n].writer), meant(versions[n]))):
         numbers = [*run]
         part = tuple(gone[n] for n in numbers)
@@ -178,8 +178,8 @@ class _Removers:
         return [self._found.get(number, self._change.made) for number in range(start, stop)]
 
     def _walked(self) -> dict[int, Version]:
-        """Number of a line → its last remover. A version that only moves lines removes none that another has removed
-        before.
+        """Return number of a line of the earlier state → its last remover. A version that only moves lines removes none
+        that another has removed before.
         """
         change, old = self._change, self._change.old
         steps, before = steps_since_alike(change.path, change.made, _starts(change), self._history) or ([], 0)
@@ -208,7 +208,9 @@ class _Removers:
         return found
 
     def _returning(self, splice: Splice, lines: Sequence[int | None], gone: Set[int | None]) -> list[int | None]:
-        """The numbers of the lines that a splice brings, where lines of the earlier state come back to their place."""
+        """Return for each line that a splice brings its number in the earlier state if it comes back to its place
+        there, else None.
+        """
         above = next((n for n in reversed(lines[: splice.start]) if n is not None), -1)
         below = next((n for n in lines[splice.stop :] if n is not None), len(self._then))
         left = [n for n in range(above + 1, below) if n in gone]
@@ -224,7 +226,7 @@ class _Removers:
 def work_of(
     change: FileChange, hunks: Sequence[PendingHunk], marks: Sequence[WorkAccepted], known: LineOrigins
 ) -> set[int]:
-    """The batches by which the writers of these places made them, since the last acceptance before."""
+    """Return the batches by which the writers of these places made them, since the last acceptance before."""
     path, made = change.path, change.made
     history = known.history
     wrote = {version.seq for hunk in hunks for version in hunk.authors}
@@ -238,7 +240,7 @@ def work_of(
 
 
 def rejection_of(change: FileChange, hunks: Sequence[PendingHunk], batches: Iterable[int]) -> WorkRejected:
-    """The mark that rejects these places."""
+    """Return the mark that rejects these places."""
     made = change.made
     lines = 0 if made.gone else sum(1 for hunk in hunks for _ in hunk.pending)
     new = standing(change.old) is None and len(hunks) == 1 and hunks[0].start == 0 and lines == hunks[0].stop > 0
@@ -254,19 +256,19 @@ def _places(hunk: PendingHunk) -> Sequence[tuple[int, int]]:
 
 
 def mark_of(change: FileChange, hunks: Sequence[PendingHunk]) -> WorkAccepted:
-    """The mark that accepts these places."""
+    """Return the mark that accepts these places."""
     lines = merge_ranges([(number, number + 1) for hunk in hunks for number in hunk.pending])
     removals = tuple(removal_mark(hunk.removed) for hunk in hunks if not hunk.pending and not hunk.whole)
     return WorkAccepted(change.path, change.made.seq, lines, removals, any(hunk.whole for hunk in hunks))
 
 
 def removal_mark(lines: Sequence[bytes]) -> bytes:
-    """The name of lines that were removed in one place."""
+    """Return the digest that names lines removed in one place."""
     return hashlib.sha256(b"\n".join(lines)).digest()[:REMOVAL_BYTES]
 
 
 def open_rejections(history: History) -> dict[int, WorkRejected]:
-    """The rejections that are not carried out yet, by seq, oldest first."""
+    """Return the rejections that are not carried out yet, by seq, oldest first."""
     found = dict[int, WorkRejected]()
     wanted = [[of_kind(WorkRejected.kind), of_kind(RejectionEnded.kind)]]
     for _, seqs in history.with_terms(wanted, 0, history.head()):
@@ -285,7 +287,7 @@ MarksByPath = Mapping[str, Sequence[WorkAccepted]]
 
 
 def all_marks(history: History) -> MarksByPath:
-    """The marks of all files, by the path that they name."""
+    """Return the marks of all files, by the path that they name."""
     found: dict[str, list[WorkAccepted]] = {}
     for _, seqs in history.with_terms([[of_kind(WorkAccepted.kind)]], 0, history.head(), reverse=True):
         for seq in seqs:
@@ -296,7 +298,7 @@ def all_marks(history: History) -> MarksByPath:
 
 
 def marks_of(path: str, marks: MarksByPath, history: History) -> list[WorkAccepted]:
-    """The marks of a file, also under the names that it had."""
+    """Return the marks of a file, also under the paths that it had."""
     names = (path, *_earlier_names(path, history)) if marks else ()
     return [mark for name in dict.fromkeys(names) for mark in marks.get(name, ())]
 

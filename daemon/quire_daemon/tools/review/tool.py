@@ -86,7 +86,7 @@ class ReviewParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def review(params: ReviewParams, world: World) -> Decision:
-    """The reply (`ReviewReply`): the pending places by file, and their lines by writer and turn."""
+    """Return the reply (`ReviewReply`): the pending places by file, and their lines by writer and turn."""
     known = LineOrigins(world.history)
     found, more = _found(params, known, world)
     names = LaterNames(world.history)
@@ -124,7 +124,7 @@ def accept(params: ReviewParams, world: World) -> Decision:
 
 
 def _of_others(found: _Found, world: World) -> Iterator[tuple[FileChange, list[PendingHunk], Any]]:
-    """The places without the caller's own lines: no agent accepts its own work."""
+    """Yield the places without the caller's own lines: no agent accepts its own work."""
     own = partial(is_own, who=world.who, history=world.history)
     for change, hunks, texts in found:
         left: list[PendingHunk] = []
@@ -165,7 +165,7 @@ def reject(params: ReviewParams, world: World) -> Decision:
 
 
 def is_at_work(key: bytes, present: Mapping[bytes, Present], history: History, now_ns: int) -> bool:
-    """True while a turn or a call of this caller is under way."""
+    """Return True while a turn or a call of this caller is under way."""
     there = present.get(key)
     if there is not None and there.in_turn and not there.gone:
         return True
@@ -176,7 +176,7 @@ _Found = list[tuple[FileChange, list[PendingHunk], Mapping[bytes, Text]]]
 
 
 def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Found, int]:
-    """The files with pending places that fit the arguments, and the number of further ones. Raises `Refusal`."""
+    """Return the files with pending places that fit the arguments, and the number of further ones. Raises `Refusal`."""
     history = world.history
     params = spelled_out(params, history)
     first = history.first_scan()
@@ -210,14 +210,14 @@ def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Fou
 
 
 def _is_as_found(path: str, history: History) -> bool:
-    """True for a file that nobody has changed since it was captured first."""
+    """Return True for a file that nobody has changed since it was captured first."""
     pause()
     head = history.file(path)
     return head is None or (head.writer == OUTSIDE and head.evidence == CAPTURED)
 
 
 def _meant(params: ReviewParams, history: History) -> Meant:
-    """The claim of the named writer; else of agents, or of everybody."""
+    """Return the claim of the named writer; else of agents, or of everybody."""
     whose = Whose(history, params.writer, turn=params.turn)
     if params.writer or params.all:
         return whose.of_version
@@ -239,7 +239,7 @@ def _span(params: ReviewParams) -> tuple[int, int] | None:
 
 
 def _part(hunk: PendingHunk, span: tuple[int, int] | None, upto: int | None) -> Iterator[PendingHunk]:
-    """The part of a place within the named lines, and written up to a record."""
+    """Yield the part of a place within the lines `span`, and written up to record `upto`; None: no limit."""
     start, stop = span or (0, 1 << 62)
     if not hunk.pending:
         made = max(version.seq for version in hunk.authors)
@@ -322,7 +322,7 @@ def _writer_json(writer: int, mark: str, history: History) -> dict[str, Any]:
 
 
 def _by_turn(hunks: Iterable[PendingHunk], history: History) -> Iterator[tuple[_Hand, str, int]]:
-    """(a writer, its turn, pending or removed lines), in the order of the files."""
+    """Yield (a writer, its turn, number of pending or removed lines), in the order of the files."""
     newest: dict[tuple[bytes, str, str], int] = {}
     lines = Counter[tuple[bytes, str, str]]()
     for version, many in Counter(version for hunk in hunks for version in hunk.authors).items():
