@@ -107,8 +107,8 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return at
 
     def touched(self, lines: Ranges | None) -> str:
-        """Return the relation of later changes to these lines of the base (None: to the whole file). Changes by the
-        caller itself directly next to the lines do not count.
+        """Return the relation of later changes to these lines of the base (None: to the whole file): `NONE`, `TOUCHING`
+        or `CONFLICTING`. Changes by the caller itself directly next to the lines do not count.
         """
         if lines is None:
             return CONFLICTING if self.steps else NONE
@@ -126,7 +126,9 @@ def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
 
 
 def on_stale(params: WriteArguments, world: World) -> str:
-    """Return `reject` or `rebase`: the treatment of changes by other writers, from the request or the settings."""
+    """Return `reject` or `rebase`: the treatment of a base that other writers changed, from the request or the
+    settings.
+    """
     return params.on_stale or world.settings.edit.on_stale
 
 

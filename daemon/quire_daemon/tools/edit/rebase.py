@@ -25,7 +25,7 @@ class ByCaller(tuple[Splice, ...]):
 
 
 class RebaseConflict(msgspec.Struct, frozen=True):
-    """A splice that cannot be rebased, and the conflicting splice of another writer. Both refer to `base`."""
+    """A splice that cannot be rebased, and the conflicting splice of another writer, both of the text `base`."""
 
     mine: Splice
     theirs: Splice
@@ -116,9 +116,7 @@ def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, mer
 def _placed(
     splices: Sequence[Splice], theirs: Sequence[Splice], met: Sequence[Block], after: Text
 ) -> tuple[Splice, ...]:
-    """Return each splice at its new line number. A splice that another writer has already made becomes one without
-    effect.
-    """
+    """Return each splice at its new line number; one that another writer has already made has no effect."""
     placed = [Splice(k, m, tuple(after.lines[k:m]), tuple(after.breaks[k:m])) for _, _, k, m in met]
     rest = (mine for mine in splices if not any(i <= mine.start and mine.stop <= j for i, j, *_ in met))
     placed += [_at(mine, sum(s.shift for s in theirs if s.stop <= mine.start)) for mine in rest]
