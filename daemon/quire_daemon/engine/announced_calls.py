@@ -96,8 +96,8 @@ class AnnouncedCalls:
     def attribute(
         self, event: Event, head: Version | None, data: bytes | None, signature: Signature | None
     ) -> tuple[WritePart, ...]:
-        """Return the parts of an outside write that open calls explain; () if none does. `data`: bytes on disk; None if
-        not read.
+        """Return the parts of an outside write that open calls explain; () if none does. `head`: the version before;
+        `data`: bytes on disk, None if not read.
         """
         if not self._calls or not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved):
             return ()
@@ -193,7 +193,7 @@ class AnnouncedCalls:
         return () if part.evidence == TRACED and part.writer == OUTSIDE and theirs else (part,)
 
     def _may_be_anothers(self, part: WritePart, path: str) -> bool:
-        """True if an open call without a known process (as after a restart) may have written the file."""
+        """Return True if an open call without a known process (as after a restart) may have written the file."""
         own = self.told[part.burst].owner if part.burst else b""
         now_ns = self._recorder.clock.now_ns()
         with self._recorder.history() as history:

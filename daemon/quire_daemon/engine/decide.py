@@ -95,7 +95,7 @@ class Decider:
         self._long_decisions.begin_turn()
 
     def decide(self, call: Call) -> InFlightWrite | Response | Wait | Handover:
-        """Decide a call. Raises `Refusal` if it is declined."""
+        """Return the outcome of a call (see the head of the module). Raises `Refusal` if it is declined."""
         if (kept := self.kept_reads.find(call)) is not None:
             self._presence.named(call.who, (kept.path,))
             return Response(dict(kept.reply))
@@ -194,7 +194,9 @@ class Decider:
         return going
 
     def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | Response:
-        """Replace provisional record numbers by final ones, after a check of the current leases. Raises `Refusal`."""
+        """Return the decision with final record numbers for provisional ones, as its outcome, after a check of the
+        current leases. Raises `Refusal`.
+        """
         with self._recorder.history() as history:
             world = self._world(call, looks, history)
             held = [one for one in history.leases() if one.expires_ns > world.now_ns]

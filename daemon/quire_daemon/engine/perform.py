@@ -256,7 +256,7 @@ class Performer:
             stays = yield from self._take_back(one, error.code if isinstance(error, Refusal) else "fault")
             return InPart(error, stays) if stays else DiskFailure(error)
         if lost is not None:
-            changed = yield from self._changed(one)  # before the rollback, which changes signatures
+            changed = yield from self._changed(one)  # before the writes are taken back, which changes signatures
             stays = yield from self._take_back(one, lost.why, lost.kept)
             return InPart(None, stays) if stays else LostRace(changed)
         self._land(one)  # before the folders are synced: the files are already visible
@@ -302,15 +302,16 @@ class Performer:
             yield True
 
     def _swap_all(self, one: _Progress) -> Slices[SwapLost | None]:
-        """Swap the files in order; return the swap that lost, None if all succeeded. Raises `Refusal`. Few writes are
-        all staged before the first swap; of many, one portion is swapped while the disk syncs later ones.
+        """Swap the files in order; return the swap that lost, None if all succeeded. Raises `Refusal`, `InDoubt`, and
+        errors of staging. Few writes are all staged before the first swap; of many, one portion is swapped while the
+        disk syncs later ones.
         """
         many = len(one.going.decision.writes) >= MANY
         for staging in one.staging if not many else ():
             staging.result()
         one.going.become(WriteState.STAGED)
         self._step("after_stage")
-        # for a rollback, displaced files are held until all writes have landed
+        # so that writes can be taken back, displaced files are held until all have landed
         pinned = len(one.going.decision.writes) > 1
         writes = iter(one.going.decision.writes)
         for staging in one.staging:

@@ -118,7 +118,7 @@ class RequestFiles:
         raise Refusal("not_found", message, path=name)
 
     def is_ignored(self, name: str) -> bool:
-        """True if the ignore rules match `name` (as in the log) and the journal does not know it."""
+        """Return True if the ignore rules match `name` (as in the log) and the journal does not know it."""
         return not self._observer.head(name) and self._ignore.ignored(disk_path(name), folder=False)
 
     def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:

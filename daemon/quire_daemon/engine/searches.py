@@ -51,7 +51,9 @@ class DeferredSearches:
         self._searches: dict[int, Call] = {}  # by their tickets
 
     def wait(self, call: Call, search: Search) -> Wait:
-        """Begin `search`. Raises `Refusal` if the file changed during each of `MOST_ASKED` searches."""
+        """Begin `search`, and return the wait for its result. Raises `Refusal` if the file changed during each of
+        `MOST_ASKED` searches.
+        """
         self.give_up(call)
         self._require_fewer(call)
         call.ticket = self._searching.ask(search, max(self._in_force.now.limits.regex_ms, 1))
@@ -101,11 +103,11 @@ class DeferredCommits:
         return found[0]
 
     def awaited(self, call: Call) -> bool:
-        """True if the call's waiting time for git (at most `COMMITS_S`) is over."""
+        """Return True if the call's waiting time for git (at most `COMMITS_S`) is over."""
         return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
 
     def wait(self, call: Call, files: Sequence[Question]) -> Wait:
-        """Ask git; the call waits for its answers, or until its time is over."""
+        """Ask git, and return the wait for its answers, or for the end of the call's time."""
         now = self._clock.mono_s()
         left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
         call.commits_s = call.commits_s or now + max(min(COMMITS_S, left_s / 2), RETRY_S)

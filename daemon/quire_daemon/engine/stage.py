@@ -50,7 +50,7 @@ def to_end(work: Slices[T]) -> T:
 
 class StagedWrites(Protocol):
     def done(self) -> bool:
-        """True if `result` returns without a wait."""
+        """Return True if `result` returns without a wait."""
 
     def result(self) -> list[StagedWrite]:
         """Wait for the staging and return the staged writes. Raises the error of the staging."""
@@ -83,7 +83,7 @@ class _Syncing(msgspec.Struct):
 
 
 def only_syncs(staging: StagedWrites) -> bool:
-    """True if all bytes are written, so that only the sync can still fail."""
+    """Return True if all bytes are written, so that only the sync can still fail."""
     return isinstance(staging, _Syncing)
 
 
