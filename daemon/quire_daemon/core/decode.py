@@ -23,7 +23,9 @@ _MISSING: Final = re.compile(r"Object missing required field `")
 
 
 def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
-    """Decode arguments strictly. Raises `Refusal("schema_invalid")`, naming the argument."""
+    """Return the arguments of a call from msgpack, decoded strictly. Raises `Refusal("schema_invalid")`, naming the
+    argument.
+    """
     try:
         try:
             return msgspec.msgpack.decode(raw, type=tool.params)

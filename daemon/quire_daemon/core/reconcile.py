@@ -95,8 +95,8 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def racy(self) -> bool:
-        """True if a write after the read could have left the signature unchanged (git's "racy" entries): the last time
-        stamp is as recent as the read, or a ctime is in the future. A future mtime was set by hand.
+        """Return True if a write after the read could have left the signature unchanged (git's "racy" entries): the
+        last time stamp is as recent as the read, or a ctime is in the future. A future mtime was set by hand.
         """
         youngest_safe = self.taken_ns - GRANULARITY_NS
         return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
@@ -122,7 +122,7 @@ class Comparison(msgspec.Struct):
 
 
 def compare(known: Mapping[str, SeenStat], entries: Iterable[StatEntry]) -> Comparison:
-    """Compare a complete crawl with the stat cache.
+    """Return how a complete crawl differs from the stat cache.
 
     Cache entries below an unreadable path are skipped. An exception from `entries` (a cancelled crawl) passes through:
     a partial crawl proves no absence.

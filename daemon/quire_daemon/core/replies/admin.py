@@ -132,7 +132,7 @@ class OpStatusReply(Reply, frozen=True, kw_only=True):
     known: bool  # the journal has the operation
     batch: Maybe[int] = UNSET
     superseded_by: Maybe[list[Successor] | None] = UNSET
-    taken_back: Maybe[list[str]] = UNSET  # paths at which a partly applied operation was rolled back
+    taken_back: Maybe[list[str]] = UNSET  # paths at which a partly applied operation was taken back
 
 
 class ManualName(Shape, frozen=True, kw_only=True):

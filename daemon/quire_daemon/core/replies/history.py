@@ -535,8 +535,8 @@ class PendingWriter(Writer, frozen=True, kw_only=True):
 
 
 class PendingPlace(Shape, frozen=True, kw_only=True):
-    """A place that nobody has accepted: current lines of the file, from 1, inclusive; [5, 4]: a removal before
-    line 5.
+    """A place that nobody has accepted: current lines of the file, from 1, inclusive; [5, 4]: a removal
+    above line 5.
     """
 
     start: int
@@ -545,7 +545,7 @@ class PendingPlace(Shape, frozen=True, kw_only=True):
     writers: list[PendingWriter]
     rows: list[str]  # "-" removed, "+" pending, " " accepted
     rows_more: int
-    whole: bool  # a file without lines
+    whole: bool  # the file as a whole: no text, or only its mode or path differs
     rejected: bool  # taken back when the turn of its writer has ended
 
 
