@@ -113,8 +113,8 @@ class FailurePolicy:
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """Return the reply for a write whose rollback could not be logged: `unknown`, because the next start may apply
-        it.
+        """Return the reply for a write that was taken back, which could not be logged: `unknown`, because the next
+        start may apply it.
         """
         told = self.told(what, error) | {"outcome": "unknown"}
         if not isinstance(error, Refusal | StoreFailure | JournalDamaged) and (limit := limits.reached(error)):
@@ -129,8 +129,8 @@ class FailurePolicy:
         return told
 
     def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
-        """Return the reply for a rollback that failed for the files `stays`. `error` is None if another program
-        changed a file first.
+        """Return the reply for a request that could not be taken back at the files `stays`. `error` is None if another
+        program changed a file first.
         """
         overtaken = Refusal("busy", f"{what}: another program was faster at one of its files.", "retry")
         told = self.told(what, overtaken if error is None else error)

@@ -17,7 +17,9 @@ class FlushTimer:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """True if it is time to flush. Without a later call of `done`, this is True again after `AGAIN_S` seconds."""
+        """Return True if it is time to flush. Without a later call of `done`, this is True again after `AGAIN_S`
+        seconds.
+        """
         if not wanted:
             self._at_s = math.inf
             return False
@@ -32,7 +34,7 @@ class FlushTimer:
         self._at_s = math.inf
 
     def next_look_s(self, wanted: bool, now_s: float) -> float:
-        """Monotonic time by which to call `due` again."""
+        """Return the monotonic time by which to call `due` again; infinite if no events are pending."""
         if not wanted:
             return math.inf
         return now_s + FLUSH_S if self._at_s == math.inf else self._at_s

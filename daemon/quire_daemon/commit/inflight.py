@@ -1,7 +1,7 @@
 """In-flight writes: requests in the log whose files may not be on disk yet.
 
 The daemon does not compare these files with the journal (`observe.FileInFlight`). A write ends when a commit records
-that its files are on disk, or that it was rolled back.
+that its files are on disk, or that it is abandoned: not made, or taken back.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class InFlightWrite(msgspec.Struct):
 
 
 ABANDONED_AT_ONCE: Final = 64
-"""Maximum number of rolled-back writes recorded by one commit."""
+"""Maximum number of writes that one commit records as abandoned."""
 
 
 class InFlight:
@@ -52,7 +52,7 @@ class InFlight:
         self._doubtful: list[InFlightWrite] = []  # unknown until recovery
         self._doubtful_paths: set[str] = set()  # their paths, as in the log
         self._of_before: tuple[int, ...] = ()  # batches whose outcome recovery left unknown
-        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # rollbacks to be logged
+        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # to be logged
         self._untold_batches: set[int] = set()
         self._untold: set[str] = set()  # their paths, logged before a look at one of them
         # their operation ids and keys, logged before one of their calls is repeated
@@ -82,7 +82,7 @@ class InFlight:
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
-        """True if a request of `decided` writes `path` (as in the log)."""
+        """Return True if a request of `decided` writes `path` (as in the log)."""
         return path in self._decided
 
     @property
@@ -140,10 +140,10 @@ class InFlight:
 
     @property
     def unsettled(self) -> bool:
-        """True if the next commit has outcomes to record: completed writes or rollbacks."""
+        """True if the next commit has outcomes to record: writes that are complete, or abandoned."""
         return bool(self._settled() or self._abandoned)
 
-    # ── rolled back ──
+    # ── abandoned ──
 
     def not_made(self, one: InFlightWrite, why: str) -> None:
         """Mark a request as abandoned before any write; the next commit logs this."""
@@ -152,8 +152,8 @@ class InFlight:
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log the rollback of a request's writes, except those with the seqs `standing`, in several commits; yields
-        after each. If a commit fails, raises `StoreFailure`; the remaining rollbacks are logged later.
+        """Log that a request's writes are abandoned, except those with the seqs `standing`, in several commits; yields
+        after each. If a commit fails, raises `StoreFailure`; the rest is logged later.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:
@@ -172,29 +172,31 @@ class InFlight:
         self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
-        """Log pending rollbacks of `path`, before it is compared with the journal. Raises `StoreFailure`."""
+        """Log pending abandoned writes if one is of `path`, before it is compared with the journal. Raises
+        `StoreFailure`.
+        """
         if path in self._untold:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """Record a pending rollback of `call` in the journal, before a repeat of the call is answered. Raises
+        """Log pending abandoned writes if one is of `call`, before a repeat of the call is answered. Raises
         `StoreFailure`.
         """
         if self.is_untold(call):
             self.tell()
 
     def is_untold(self, call: Call) -> bool:
-        """True if the journal has the writes of `call` but not their rollback."""
+        """Return True if the journal has the writes of `call`, but not that they are abandoned."""
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Record all pending rollbacks in the journal. Raises `StoreFailure`."""
+        """Log all pending abandoned writes. Raises `StoreFailure`."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()
 
     def note_abandoned(self) -> None:
-        """Add pending rollbacks to the next commit. Call `all_told` after it."""
+        """Add the pending abandoned writes to the next commit. Call `all_told` after it."""
         for event, writer in self._abandoned:
             self._recorder.note(event, writer)
 

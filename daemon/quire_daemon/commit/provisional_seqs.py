@@ -50,7 +50,7 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(write, seq=self.seq(write.seq, seqs))
 
     def reply(self, value: Any, seqs: Sequence[int]) -> Any:
-        """Put real numbers into a reply or a part of it, also in version tokens (`v12`). Raises `IndexError` if a
+        """Return a reply, or a part of it, with real numbers, also in version tokens (`v12`). Raises `IndexError` if a
         number is not in `seqs` yet.
         """
         kind = type(value)  # exact types: a reply has thousands of values, and nearly all stay

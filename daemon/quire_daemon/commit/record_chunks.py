@@ -50,7 +50,7 @@ class RecordChunks(msgspec.Struct):
             self._note(self.kept(self.settled.reply))
 
     def settle_some(self) -> bool:
-        """Put real sequence numbers into more files of the reply; False if none was ready."""
+        """Put real sequence numbers into more files of the reply; return False if none was ready."""
         begun = len(self.files)
         try:
             for file in islice(self.decision.reply.get(FILES, ()), begun, begun + PORTION):

@@ -31,7 +31,7 @@ MOST_BYTES: Final = 80 << 20  # of memory, by `weight`
 
 
 def weight(text: Text) -> int:
-    """Estimate the bytes of memory of a cached text (measured)."""
+    """Return an estimate (measured) of the bytes of memory of a cached text."""
     return 3 * len(text.data) + 120 * len(text) + 4096
 
 
@@ -114,11 +114,11 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """True if `event` is a read by `writer` that the log already has from the last minute."""
+        """Return True if `event` is a read by `writer` that the log already has from the last minute."""
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
-        """True if a refusal of `writer` should be recorded; the rate is limited. Call it once per refusal."""
+        """Return True if a refusal of `writer` should be recorded; the rate is limited. Call it once per refusal."""
         return self._refusals.take(self._caller_of(writer), self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
