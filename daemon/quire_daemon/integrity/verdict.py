@@ -133,9 +133,11 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
 
 
 def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> JournalVerdict:
-    """Examine the journal before it is opened, and salvage it if damaged. `say` gets progress as sentences. Raises
-    `OtherFormat` for another version, `StoreFailure` without memory or space, `OSError` if the disk cannot be read, and
-    `JournalDamaged` if nothing can be salvaged. After an error nothing has changed.
+    """Examine the journal before it is opened, and salvage it if damaged. `say` gets progress as sentences.
+
+    Raises `OtherFormat` for another version, `StoreFailure` without memory or space, `OSError` if the disk cannot be
+    read, and `JournalDamaged` if the database's file is missing or nothing can be salvaged. After an error no record is
+    lost, and the next start examines anew.
     """
     if not journal.exists():
         return JournalVerdict()
@@ -190,9 +192,9 @@ def _put_right(
 
 
 def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str) -> str:
-    """Set the damaged database aside, put a salvaged one in its place, and return a sentence about the losses. Raises
-    `JournalDamaged` if nothing can be salvaged, `StoreFailure` if a disk operation fails, `OtherFormat` for another
-    format. `by`: see `SalvageTask`.
+    """Set the damaged database aside, put a salvaged one in its place, and return a sentence about the losses. `by`:
+    see `SalvageTask`. Raises `JournalDamaged` if nothing can be salvaged, `OtherFormat` for another format,
+    `StoreFailure` and `OSError` if the disk or the process fails.
     """
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
