@@ -52,7 +52,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
     """Build the journal of `place` from the lines of an export; return the reply. Raises `Refusal` if a journal with
-    records exists, `NotAnExport` if the lines are malformed.
+    records exists or a daemon runs, `NotAnExport` if the lines are malformed, `StoreFailure`, `UnfitFolder` or
+    `OSError` if the disk fails or does not suit.
     """
     make_private_folder(place.state)
     with hold_lock(place.lock) as lock:

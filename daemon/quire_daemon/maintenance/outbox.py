@@ -241,7 +241,7 @@ class Outbox:
         return lambda tree: signed(TreeHead(origin, tree.size, tree.root()), private, at_s).encoded()
 
     def journal(self) -> str:
-        """Name under which this journal is shipped; a fork changes it."""
+        """Return the name under which this journal is shipped; a fork changes it."""
         return self._position().journal
 
     def hidden(self) -> Hidden:

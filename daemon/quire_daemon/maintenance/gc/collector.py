@@ -104,8 +104,8 @@ class Collector:
         self.usage: dict[str, Any] = {}
 
     def taken(self) -> dict[str, Any]:
-        """Size and limit in bytes of this journal (now) and of all journals (as last measured); empty before the first
-        measurement.
+        """Return size and limit in bytes of this journal (now) and of all journals (as last measured); {} before the
+        first measurement.
         """
         if not self.usage:
             return {}
@@ -117,7 +117,9 @@ class Collector:
         }
 
     def unfinished(self) -> str:
-        """Sentence about a collection that the daemon's end interrupted; "" if there is none, or a collection runs."""
+        """Return a sentence about a collection that the daemon's end interrupted; "" if there is none, or a collection
+        runs.
+        """
         if self._running is not None:
             return ""
         try:
@@ -154,8 +156,8 @@ class Collector:
             raise
 
     def captured(self) -> bool:
-        """Compact the journal after its first capture if that is worthwhile; False if something else must end first.
-        Journals do so one after the other, as packs of one that has ended can be linked by the next.
+        """Compact the journal after its first capture if that is worthwhile; return False if something else must end
+        first. Journals do so one after the other, as packs of one that has ended can be linked by the next.
         """
         if self._host.recorder.journal.store.size_bytes() < WORTH_BYTES:
             return True
@@ -191,8 +193,8 @@ class Collector:
 
 
 def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
-    """True if an automatic collection is due. `running_s`: seconds since the daemon's start; `since_s`: since the last
-    one.
+    """Return True if an automatic collection is due. `running_s`: seconds since the daemon's start; `since_s`: since
+    the last one.
     """
     if automatic == "daily":
         return min(running_s, since_s) >= DAY_S
@@ -210,7 +212,7 @@ def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str
 
 
 def others_bytes(state_dir: Path) -> int:
-    """Disk usage in bytes of this user's other journals."""
+    """Return the disk usage in bytes of this user's other journals."""
     home, own = os.fspath(state_home()), _files_of(os.fspath(state_dir))
     taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names, and so has a shared pack
     with contextlib.suppress(OSError):
