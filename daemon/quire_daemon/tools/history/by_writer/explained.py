@@ -17,8 +17,8 @@ MOST_WAYS: Final = 200
 
 
 def explained(woven: Sequence[WovenLine], state: Text) -> tuple[frozenset[int], ...]:
-    """Return the numbers of the changes that `state` has as a whole, so that it has their lines and no other. Two such
-    sets are returned if what else the writer did makes two different files of it.
+    """Return the sets of changes (by number), at most two, that make exactly the lines of `state`, each change as a
+    whole. There are two if what else the writer did makes two different files of the state.
 
     Return () if there is no such set, if there are too many ways to try, or if a line came back that the state lacks.
     """

@@ -37,7 +37,7 @@ class AloneState(NamedTuple):
 
     file: FileState
     resting: tuple[RestingLines, ...] = ()  # the writer's lines that rest on changes of others
-    begun: bool = True  # the first lines are those of the state
+    begun: bool = True  # the lines with the lowest numbers are those of the state
     lacking: tuple[int, ...] = ()  # lines of others that stand between the writer's in the file now, from 1
     replaced: tuple[int, ...] = ()  # lines of the file now, from 1, at which others replaced lines of the writer
 
@@ -53,10 +53,10 @@ def alone(
 ) -> AloneState:
     """Return the file `there` with the changes that make `now` from `without`.
 
-    `begun`: the first lines of `without` are those of `there`. Else `there` may have some of the writer's lines
-    already: the changes that make `there` decide, or a merge if none do. `needed`: what rests on changes of others
-    comes with them; else it is left out. `committed`: the file in the commit, if `there` has lines of the writer beyond
-    it; what others removed of these is gone.
+    `begun`: the lines of `without` with the lowest numbers are those of `there`. Else `there` may have some of the
+    writer's lines already: the changes that make `there` decide, or a merge if none do. `needed`: what rests on changes
+    of others comes with them; else it is left out. `committed`: the file in the commit, if `there` has lines of the
+    writer beyond it; what others removed of these is gone.
     """
     if now.text is None:
         return AloneState(there if without.text is None else FileState(None, there.path or now.path, there.mode))
@@ -209,6 +209,7 @@ class _Walk:
         before = [line for line in woven if line.before]
         known = [line.content for line in woven if line.number <= len(state)]
         self._ordered = begun and known == [*state.lines]  # the lines of the state are among these, at their places
+        # what others did since the state, and what is taken back: a place is an index of it
         self._splices = [*_splices_of(woven, len(state))] if self._ordered else changes(base, state)
         self._place = {
             before[at].number: place for place, one in enumerate(self._splices) for at in range(one.start, one.stop)
