@@ -1,4 +1,6 @@
-"""What the journal knows of batches: their changes, the batches that undid them, and whether they are in force."""
+"""What the journal knows of batches: their changes, the batches that undid them, and whether they are in force. The
+writes of an abandoned batch are in the log, but were not made or were taken back.
+"""
 
 from __future__ import annotations
 

@@ -21,9 +21,8 @@ MOST_NAMED: Final = 5
 
 
 def emptied(actions: Sequence[Action], lives: Sequence[FileTimeline], history: History) -> tuple[str, ...]:
-    """Return the folders above files that go, deepest first, if nothing was in them before the undone work came.
-
-    `lives` belong to the actions. A folder in which something else is by now is among them.
+    """Return the folders above files that go, deepest first, if nothing was in them before the undone work came; also
+    folders that hold something else by now. `lives`: the timelines of the actions, in the same order.
     """
     came: dict[str, int] = {}  # folder → seq of the first undone write into it
     for action, life in zip(actions, lives, strict=False):

@@ -126,7 +126,7 @@ def _named_batch(params: Selection, named: int | str, known: Batches, who: Who) 
 
 
 def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> _Chosen:
-    """Return the named batches; a version means all that stands of what its call wrote."""
+    """Return the named batches; a version means all writes of its call that are in force."""
     in_path, joint = known.meant(paths), JointBatches(known)
     found: set[int] = set()
     left_out: set[int] = set()
