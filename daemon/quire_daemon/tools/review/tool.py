@@ -1,9 +1,9 @@
-"""`review`, `accept` and `reject`: what nobody has accepted yet, by writer and turn, and the marks of what somebody
-has accepted or rejected.
+"""`review`, `accept` and `reject`: what nobody has accepted yet, by writer and turn, and the marks of what somebody has
+accepted or rejected.
 
-Agents' work is meant, or with `all` everybody's. What the point `since` has, a commit say, needs no review. A mark says
-who accepts which lines of which version. What is rejected, the engine undoes when the turn of its writer has ended
-(`maintenance.rejections`), or `undo` with the marks.
+Agents' work is meant, or with `all` everybody's. What the point `since` (such as a commit) has, needs no review. A mark
+says who accepts which lines of which version. Rejected work is undone when the turn of its writer has ended
+(`maintenance.rejections`), or at once by `undo` with the marks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
 
 
 class ReviewParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `review`, and of `accept` and `reject`, which are about what `review` shows with the same ones."""
+    """Arguments of `review`, `accept` and `reject`; the latter two are about what `review` shows with the same
+    arguments.
+    """
 
     path: str = ""  # a file, a folder or a glob
     paths: list[str] = []  # the same
