@@ -199,6 +199,9 @@ class CarryingOut:
 
     def _make(self, u: Unwound, over: FileNow) -> int:
         target = self.world.history.bytes_of(u.blob) if u.entry == LINK else b""
+        if over.kind == "link":  # it leads elsewhere, and no link can be edited
+            self._remove(over.path, u.now.seq, over)
+            over = FileNow(over.path, "missing")
         base = self._went_long_ago(u)
         seq = self._note(FileWritten(u.path, u.blob, len(target), u.mode, base, "undo", entry=u.entry))
         self.writes.append(Make(seq, u.path, u.entry, target, u.mode, over))

@@ -293,9 +293,7 @@ class Planner(msgspec.Struct):
             return self._skip(u, "not_a_file")
         if now is None or head is None:
             return self._skip(u, "changed_meanwhile")
-        is_link = (
-            now.kind == "link" and head.entry == LINK and not u.present
-        )  # links are created or deleted, never edited
+        is_link = now.kind == "link" and head.entry == LINK and (not u.present or self._is_led_back(u))
         is_file = now.kind == "file" and head.entry == REGULAR and (not u.present or u.entry == REGULAR)
         if now.kind == "folder" and u.now.folder and not u.present:
             return self._take_folder(u, now)
@@ -307,10 +305,16 @@ class Planner(msgspec.Struct):
             return self._skip(u, "changed_meanwhile")
         if not u.present:
             return Action("delete", u, now, conflicts=u.conflicts)
+        if is_link:
+            return Action("make", u, now, conflicts=u.conflicts)
         if u.path != u.now.path:
             room = self._coming(u)
             return room if isinstance(room, Action) else room.given_to(self._with_data("move", u, now, room.then))
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
+
+    def _is_led_back(self, u: Unwound) -> bool:
+        """Return True if a link is to lead where it led before, under its own name."""
+        return u.entry == LINK and u.path == u.now.path and u.made is None and self.world.history.holds(u.blob)
 
     def _take_folder(self, u: Unwound, now: FileNow) -> Action:
         if u.now.path in self.needed:

@@ -37,6 +37,7 @@ from quire_journal.history import (
 )
 from quire_journal.model import (
     FOLDER,
+    LINK,
     REGULAR,
     BatchUndone,
     EditRefused,
@@ -119,6 +120,8 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
             found.append(Unwound.left_alone(now, ""))
         elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
             found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=then.version.entry))
+        elif then.version.entry == LINK and _is_link(now.version) and history.holds(then.blob):
+            found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=LINK))
         elif then.version.entry != REGULAR and now.present:
             found.append(Unwound.left_alone(now, "not_a_file"))
         elif then.version.uncaptured or not history.holds(then.blob):
@@ -144,6 +147,11 @@ def _same_link(now: Version | None, then: Version) -> bool:
     if now is None or now.gone or then.entry == REGULAR:
         return False
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
+
+
+def _is_link(version: Version | None) -> bool:
+    head = standing(version)
+    return head is not None and head.entry == LINK
 
 
 def _restore_paths(history: History, choice: Choice) -> list[str]:

@@ -17,7 +17,7 @@ from quire_daemon.startup.recovery_context import RecoveryContext
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.integrity.checker import check
 from quire_journal.journal import Journal
-from quire_journal.model.events import BatchUndone, FileDeleted, WriterIntroduced
+from quire_journal.model.events import LINK, BatchUndone, FileDeleted, FileWritten, WriterIntroduced
 from quire_journal.model.ids import WriterId
 
 TARGETS = ["f", "nowhere", "/etc/passwd"]
@@ -80,6 +80,57 @@ def test_a_file_that_took_the_place_of_a_link_is_no_link_of_its_bytes_after_an_u
     daemon.seen("link")
     refused = call(daemon, "undo", writer="outside", last=1)
     assert (refused["ok"], daemon.text("link")) == (False, "file\n")
+
+
+@pytest.mark.parametrize("back", ["undo", "restore", "rollback"])
+def test_a_link_that_was_led_elsewhere_leads_back(daemon: Daemon, back: str) -> None:
+    (daemon.root / "link").symlink_to("nowhere")
+    there = daemon.seen("link")
+    (daemon.root / "link").unlink()
+    (daemon.root / "link").symlink_to("f")
+    daemon.seen("link")
+    asked = {"undo": {"last": 1}, "restore": {"at": f"seq:{there}", "path": "link"}, "rollback": {"to": f"seq:{there}"}}
+    others = {} if back == "restore" else {"writer": "outside"}
+    for _ in range(2):
+        told = ok(call(daemon, back, **asked[back], **others))
+        assert [(f["path"], f["action"], f["entry"]) for f in told["files"]] == [("link", "make", "link")]
+        assert os.readlink(daemon.root / "link") == "nowhere"
+        ok(call(daemon, "redo" if back == "undo" else "undo"))
+        assert os.readlink(daemon.root / "link") == "f"
+    assert daemon.text("f") == "f\n"
+    assert list(check(daemon.store)) == []
+
+
+@pytest.mark.parametrize("left", ["as before", "gone", "led back"])
+def test_a_link_that_was_to_lead_back_when_the_daemon_was_killed_does(daemon: Daemon, left: str) -> None:
+    (daemon.root / "link").symlink_to("nowhere")
+    there = daemon.seen("link")
+    (daemon.root / "link").unlink()
+    (daemon.root / "link").symlink_to("f")
+    now = daemon.seen("link")
+    store = daemon.store.copy()
+    recorder = Recorder(Journal.open(store, daemon.clock.now_ns()), daemon.clock)
+    with recorder.history() as history:
+        then = history.version("link", there)
+    assert then is not None
+    recorder.note(WriterIntroduced(5, agent="ann"))
+    batch = recorder.note(FileDeleted("link", now, "undo", (daemon.root / "link").lstat().st_ino), WriterId(5))
+    recorder.note(FileWritten("link", then.blob, then.size, 0o777, 0, "undo", entry=LINK), WriterId(5), batch)
+    recorder.note(BatchUndone((now,)), WriterId(5), batch)
+    recorder.commit()
+    if left != "as before":
+        (daemon.root / "link").unlink()
+    if left == "led back":
+        (daemon.root / "link").symlink_to("nowhere")
+    for _ in range(2):
+        workspace = Workspace(daemon.root)
+        recover(RecoveryContext(recorder, workspace, Log(), 1 << 20))
+        workspace.close()
+        assert os.readlink(daemon.root / "link") == "nowhere"
+    with recorder.history() as history:
+        head = history.file("link")
+    assert head is not None
+    assert (head.gone, head.blob) == (False, then.blob)
 
 
 def test_a_link_that_another_program_removed_is_made_again(daemon: Daemon) -> None:
