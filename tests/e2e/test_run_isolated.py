@@ -133,6 +133,34 @@ def test_git_works_on_the_real_repository(scene: Live) -> None:
     assert scene.read("n.txt") == b"n\n"
 
 
+def test_a_name_that_is_too_long_to_get_an_end_is_cut(scene: Live, tmp_path: Path) -> None:
+    name, flag = "ü" * 127, tmp_path / "flag"
+    scene.write(name, "old\n")
+    caught_up(scene.connect("eve"))
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    process = begun(scene, "sh", "-c", f"echo mine > {name}; echo mine > b.txt; {wait}")
+    eventually("the command", flag.exists)
+    scene.write(name, "theirs\n")
+    caught_up(scene.connect("eve"))
+    flag.unlink()
+    _, said = process.communicate(timeout=60)
+    (beside,) = [path for path in scene.root.iterdir() if ".run-" in path.name]
+    assert (scene.read(name), beside.read_bytes(), scene.read("b.txt")) == (b"theirs\n", b"mine\n", b"mine\n"), said
+    assert process.returncode == 0
+
+
+def test_an_ignored_file_is_kept_beside_a_folder_of_its_name(scene: Live) -> None:
+    scene.write(".gitignore", "out\n")
+    (scene.root / "out").mkdir()
+    scene.write("out/x", "x\n")
+    caught_up(scene.connect("eve"))
+    status, said = ran(scene, "sh", "-c", "rm -r out; echo mine > out; echo new > b.txt; exit 3")
+    assert (status, scene.read("out/x"), scene.read("b.txt")) == (3, b"x\n", b"new\n"), said
+    (beside,) = [path for path in scene.root.iterdir() if ".run-" in path.name]
+    assert beside.read_bytes() == b"mine\n"
+    assert f"out: a folder is there; the command's version is {beside.name}." in said
+
+
 @pytest.mark.parametrize("whom", ["run", "command"])
 def test_what_is_killed_leaves_the_tree_as_it_was_and_nothing_behind(scene: Live, tmp_path: Path, whom: str) -> None:
     flag = tmp_path / "flag"

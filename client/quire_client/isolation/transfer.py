@@ -21,6 +21,9 @@ Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 MOST_FILES: Final = 5000
 MOST_BYTES: Final = 48 * 1024 * 1024
 
+LONGEST_NAME: Final = 255
+"""Maximum length of a name in a folder, in bytes, on Linux' file systems."""
+
 TRIES: Final = 3
 
 
@@ -49,8 +52,7 @@ class Transfer:
                 told.append(f"{reply.get('message')} {self._kept([by_path[path] for path in portion])}")
                 continue
             told += self._tell(reply, by_path)
-            for path in reply["ignored"]:
-                self._bring(by_path[path])
+            told += [said for path in reply["ignored"] if (said := self._bring_ignored(by_path[path]))]
         told += [self._bring_large(change) for change in changes if self._is_large(change)]
         self._folders(changes)
         return told
@@ -98,6 +100,13 @@ class Transfer:
                 yield f"{file['path']}: {file['why']}{kept}"
 
     # ── past the daemon ──
+
+    def _bring_ignored(self, change: ChangedPath) -> str:
+        target = self._root / change.path
+        if change.kind != "gone" and target.is_dir() and not target.is_symlink():
+            return f"{change.path}: a folder is there; {self._kept([change])}"
+        self._bring(change)
+        return ""
 
     def _bring(self, change: ChangedPath) -> None:
         target = self._root / change.path
@@ -150,13 +159,11 @@ class Transfer:
 
     def _names(self, path: str) -> Iterator[Path]:
         blocker = self._blocker(os.path.dirname(path))
-        name = f"{path}.run-{self._burst}"
-        if blocker is not None:
-            name = f"{blocker}.run-{self._burst}/{Path(path).relative_to(blocker)}"
-        yield self._root / name
-        number = 1
+        within = "" if blocker is None else os.fspath(Path(path).relative_to(blocker))
+        number = 0
         while True:
-            yield self._root / f"{name}-{number}"
+            end = f".run-{self._burst}{f'-{number}' if number else ''}"
+            yield self._root / _with_end(path if blocker is None else os.fspath(blocker), end) / within
             number += 1
 
     def _folders(self, changes: Sequence[ChangedPath]) -> None:
@@ -172,3 +179,11 @@ class Transfer:
                     folder.rmdir()
                 except OSError:
                     continue  # something is in it that did not go
+
+
+def _with_end(path: str, end: str) -> Path:
+    """Return `path` with `end` behind its name, which is cut where no file system would take it."""
+    folder, name = os.path.split(path)
+    while len(os.fsencode(name)) > LONGEST_NAME - len(end):
+        name = name[:-1]
+    return Path(folder, name + end)
