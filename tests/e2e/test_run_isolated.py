@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -159,6 +160,14 @@ def test_an_ignored_file_is_kept_beside_a_folder_of_its_name(scene: Live) -> Non
     (beside,) = [path for path in scene.root.iterdir() if ".run-" in path.name]
     assert beside.read_bytes() == b"mine\n"
     assert f"out: a folder is there; the command's version is {beside.name}." in said
+
+
+def test_a_new_folder_lands_with_its_permissions(scene: Live) -> None:
+    command = "mkdir -m 700 priv; echo s > priv/x; mkdir -p -m 711 priv/empty; echo new > b.txt"
+    status, said = ran(scene, "sh", "-c", command)
+    modes = [stat.S_IMODE((scene.root / name).stat().st_mode) for name in ("priv", "priv/empty")]
+    assert (status, modes) == (0, [0o700, 0o711]), said
+    shutil.rmtree(scene.root / "priv")
 
 
 @pytest.mark.parametrize("whom", ["run", "command"])

@@ -44,6 +44,7 @@ class Transfer:
         lying = [one for one in blocked if one.kind == "file"]
         told += [f"{one.path}: a file has the name of a folder above it; {self._kept([one])}" for one in lying]
         changes = [change for change in changes if os.path.dirname(change.path) not in closed]
+        new = [one for one in changes if one.kind == "folder" and not os.path.lexists(self._root / one.path)]
         by_path = {journal_path(change.path): change for change in changes if self._is_recorded(change)}
         for number, portion in enumerate(self._portions(by_path)):
             files = [self._landed(path, by_path[path]) for path in portion]
@@ -54,7 +55,7 @@ class Transfer:
             told += self._tell(reply, by_path)
             told += [said for path in reply["ignored"] if (said := self._bring_ignored(by_path[path]))]
         told += [self._bring_large(change) for change in changes if self._is_large(change)]
-        self._folders(changes)
+        self._folders(changes, new)
         return told
 
     def _answer(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -166,11 +167,14 @@ class Transfer:
             yield self._root / _with_end(path if blocker is None else os.fspath(blocker), end) / within
             number += 1
 
-    def _folders(self, changes: Sequence[ChangedPath]) -> None:
-        for change in changes:
-            if change.kind == "folder" and not os.path.lexists(self._root / change.path):
+    def _folders(self, changes: Sequence[ChangedPath], new: Sequence[ChangedPath]) -> None:
+        for change in new:
+            if not os.path.lexists(self._root / change.path):
                 self._tell_brought(self._root / change.path)
                 os.makedirs(self._root / change.path)
+        for change in reversed(new):  # from the deepest, as a folder may be closed to its owner
+            if os.path.isdir(self._root / change.path) and not os.path.islink(self._root / change.path):
+                os.chmod(self._root / change.path, change.mode)
         for change in changes:
             folder = self._root / change.path
             if change.kind == "gone" and os.path.isdir(folder) and not os.path.islink(folder):
