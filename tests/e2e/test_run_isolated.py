@@ -170,6 +170,15 @@ def test_a_new_folder_lands_with_its_permissions(scene: Live) -> None:
     shutil.rmtree(scene.root / "priv")
 
 
+def test_a_repository_that_the_command_makes_lands(scene: Live) -> None:
+    commit = "git -c user.name=a -c user.email=a@b commit -qm one"
+    status, said = ran(scene, "sh", "-c", f"git init -q .; git add b.txt; {commit}")
+    assert status == 0, said
+    told = subprocess.run(["git", "log", "--format=%s"], cwd=scene.root, capture_output=True, text=True)
+    assert told.stdout == "one\n", told.stderr
+    shutil.rmtree(scene.root / ".git")
+
+
 @pytest.mark.parametrize("whom", ["run", "command"])
 def test_what_is_killed_leaves_the_tree_as_it_was_and_nothing_behind(scene: Live, tmp_path: Path, whom: str) -> None:
     flag = tmp_path / "flag"

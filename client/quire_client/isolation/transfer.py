@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -56,7 +57,7 @@ class Transfer:
             told += [said for path in reply["ignored"] if (said := self._bring_ignored(by_path[path]))]
         told += [self._bring_large(change) for change in changes if self._is_large(change)]
         self._folders(changes, new)
-        return told
+        return told + self._repository()
 
     def _answer(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         for _ in range(TRIES):
@@ -123,14 +124,20 @@ class Transfer:
 
     def _copy(self, source: Path, target: Path) -> None:
         self._tell_brought(target)
-        own = self._root / ".quire"  # which nobody watches
+        with self._scratch() as folder:
+            copied = folder / target.name
+            shutil.copy2(source, copied, follow_symlinks=False)
+            copied.replace(target)
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A folder on the file system of the checkout which nobody watches."""
+        own = self._root / ".quire"
         there = own.exists()
         own.mkdir(mode=0o700, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="landing-", dir=own))
         try:
-            copied = folder / target.name
-            shutil.copy2(source, copied, follow_symlinks=False)
-            copied.replace(target)
+            yield folder
         finally:
             shutil.rmtree(folder if there else own, ignore_errors=True)
 
@@ -139,6 +146,19 @@ class Transfer:
             return f"{change.path}: it is too large to be compared; {self._kept([change])}"
         self._bring(change)
         return f"{change.path} landed; it is too large to be recorded as the command's."
+
+    def _repository(self) -> list[str]:
+        """Move `.git` into the checkout if the command made it; one that was there is not part of the copy."""
+        made, target = self._upper / ".git", self._root / ".git"
+        if not os.path.lexists(made):
+            return []
+        if os.path.lexists(target):
+            target = next(name for name in self._names(".git") if not os.path.lexists(name))
+        with self._scratch() as folder:
+            copied = shutil.move(made, folder / ".git")
+            os.rename(copied, target)
+        named = os.path.relpath(target, self._root)
+        return [] if named == ".git" else [f".git: others made one meanwhile; the command's version is {named}."]
 
     def _kept(self, changes: Sequence[ChangedPath]) -> str:
         names = []
