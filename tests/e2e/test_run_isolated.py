@@ -179,6 +179,29 @@ def test_a_repository_that_the_command_makes_lands(scene: Live) -> None:
     shutil.rmtree(scene.root / ".git")
 
 
+def test_what_cannot_land_is_kept(scene: Live, tmp_path: Path) -> None:
+    """Here no daemon can be started any more."""
+    flag = tmp_path / "flag"
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    process = begun(scene, "sh", "-c", f"echo mine > b.txt; {wait}")
+    eventually("the command", flag.exists)
+    daemon = ok(scene.connect("eve").call("status", {}))["pid"]
+    os.kill(daemon, signal.SIGKILL)
+    assert scene.died(daemon, 15.0)
+    away = scene.state_dir.rename(scene.state_dir.with_name("away"))
+    scene.state_dir.write_text("no folder")
+    flag.unlink()
+    _, said = process.communicate(timeout=60)
+    scene.state_dir.unlink()
+    away.rename(scene.state_dir)
+    assert process.returncode not in (0, 125), said
+    kept = Path(said.partition("it is kept in ")[2].splitlines()[0].rstrip("."))
+    assert ((kept / "b.txt").read_bytes(), scene.read("b.txt")) == (b"mine\n", b"one\n")
+    assert ran(scene, "true")[0] == 0
+    assert (kept / "b.txt").exists(), "the next run removes only what runs left that were killed"
+    shutil.rmtree(kept)
+
+
 @pytest.mark.parametrize("whom", ["run", "command"])
 def test_what_is_killed_leaves_the_tree_as_it_was_and_nothing_behind(scene: Live, tmp_path: Path, whom: str) -> None:
     flag = tmp_path / "flag"

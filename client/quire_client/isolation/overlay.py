@@ -35,6 +35,7 @@ REAL: Final = (".git", ".quire")
 ROOM: Final = 1 << 30
 IN_MEMORY: Final = Path("/dev/shm")
 PREFIX: Final = "quire-copy-"
+KEPT: Final = "quire-kept-"
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
@@ -77,6 +78,12 @@ class CopyOnWriteView:
     @property
     def upper(self) -> Path:
         return self._folder / "upper"
+
+    def keep(self) -> Path:
+        """Move what the command changed to a folder that stays, and return it."""
+        kept = self._folder.with_name(KEPT + self._folder.name.removeprefix(PREFIX))
+        self.upper.chmod(0o700)  # it leaves a folder that is closed to others
+        return self.upper.rename(kept)
 
     def run(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> int:
         """Run the command in `folder`, a folder below the root; return its exit status, 128 + N after signal N.

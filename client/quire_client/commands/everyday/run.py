@@ -220,7 +220,11 @@ def _isolated(call: Invocation) -> int:
                 return connected().call(tool, arguments)  # only now: a run that changes nothing needs no connection
 
             transfer = Transfer(ask, root, view.upper, begun["burst"])
-            told, brought = transfer.land(), transfer.brought[:MOST_BROUGHT]
+            try:
+                told, brought = transfer.land(), transfer.brought[:MOST_BROUGHT]
+            except BaseException:
+                call.say(f"quire: Not all of what the command changed has landed; it is kept in {view.keep()}.")
+                raise
     for line in told:
         call.say(f"quire: {render.one_line(line, 400)}")
     own = {"brought": [*brought]} if brought else {}
