@@ -54,6 +54,12 @@ def copies(at: Live) -> set[Path]:
     return {Path(line.split("upperdir=")[1].split(",")[0]).parent for line in mounts(at)}
 
 
+def pending(pid: int) -> bool:
+    """True if a signal was sent to the process that it has not received yet."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return any(int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd")))
+
+
 def tree(at: Live) -> dict[str, bytes]:
     """The files of the checkout, by name."""
     return {
@@ -200,6 +206,29 @@ def test_what_cannot_land_is_kept(scene: Live, tmp_path: Path) -> None:
     assert ran(scene, "true")[0] == 0
     assert (kept / "b.txt").exists(), "the next run removes only what runs left that were killed"
     shutil.rmtree(kept)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_takes_effect_when_all_has_landed(scene: Live, tmp_path: Path, number: signal.Signals) -> None:
+    """The daemon stands still, so that the signal comes while the run waits for it."""
+    flag = tmp_path / "flag"
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    process = begun(scene, "sh", "-c", f"mkdir -p build; echo mine > b.txt; echo o > build/x.o; {wait}")
+    eventually("the command", flag.exists)
+    (copy,) = copies(scene)
+    daemon = ok(scene.connect("eve").call("status", {}))["pid"]
+    os.kill(daemon, signal.SIGSTOP)
+    flag.unlink()
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    eventually("the end of the command", lambda: not children.read_text())
+    process.send_signal(number)
+    eventually("the signal", lambda: not pending(process.pid))
+    os.kill(daemon, signal.SIGCONT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -number), said
+    assert (scene.read("b.txt"), scene.read("build/x.o")) == (b"mine\n", b"o\n")
+    assert "quire: b.txt" in said
+    assert not copy.exists()
 
 
 @pytest.mark.parametrize("whom", ["run", "command"])

@@ -12,11 +12,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.cli import render
 from quire_client.commands import Command, Invocation, MissingArgument, Option, Usage, point_of
 from quire_journal.model import MARK
+
+if TYPE_CHECKING:
+    from quire_client.isolation import CopyOnWriteView
 
 FAILED: Final = 125
 """Exit status if Quire itself fails, as in env(1) and timeout(1)."""
@@ -196,11 +199,11 @@ def _files(files: Sequence[Mapping[str, Any]], count: int, by: bool = False) -> 
 
 
 def _isolated(call: Invocation) -> int:
-    from quire_client.isolation import CannotIsolate, CopyOnWriteView, Transfer
+    from quire_client.isolation import CannotIsolate, CopyOnWriteView
 
     root = Path(os.path.realpath(call.place.root))
     folder = Path(os.path.realpath(call.folder))
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as above, contextlib.ExitStack() as stack:
         try:
             view = stack.enter_context(CopyOnWriteView(root, call.place.state))
             begun = _begun(call, {"action": "begin", "command": _told_words(call.arguments), "isolated": True})
@@ -209,8 +212,15 @@ def _isolated(call: Invocation) -> int:
             status = view.run(call.arguments, folder, _environment(call))
         except (CannotIsolate, OSError) as error:
             return _refused(call, {"ok": False, "error": "cannot_isolate", "message": str(error)})
-        told: Sequence[str] = ()
-        brought: Sequence[str] = ()
+        above.enter_context(_signals_held())  # until the copy is removed, too
+        return _landed(call, view, root, begun, status)
+
+
+def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[str, Any], status: int) -> int:
+    from quire_client.isolation import Transfer
+
+    own: dict[str, Any] = {}
+    with contextlib.ExitStack() as stack:
         if status - KILLED in signal.valid_signals():
             call.say(f"quire: The command was ended by signal {status - KILLED}; nothing of it has landed.")
         else:
@@ -221,15 +231,36 @@ def _isolated(call: Invocation) -> int:
 
             transfer = Transfer(ask, root, view.upper, begun["burst"])
             try:
-                told, brought = transfer.land(), transfer.brought[:MOST_BROUGHT]
+                told = transfer.land()
             except BaseException:
                 call.say(f"quire: Not all of what the command changed has landed; it is kept in {view.keep()}.")
                 raise
-    for line in told:
-        call.say(f"quire: {render.one_line(line, 400)}")
-    own = {"brought": [*brought]} if brought else {}
+            for line in told:
+                call.say(f"quire: {render.one_line(line, 400)}")
+            own = {"brought": transfer.brought[:MOST_BROUGHT]} if transfer.brought else {}
     ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status, **own})
     return _told(call, status, ended)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Signals take effect at the end of the block, so that a landing is whole; a second SIGINT does at once."""
+    came: list[int] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        del frame
+        if number == signal.SIGINT and number in came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    before = {number: signal.signal(number, hold) for number in (*_WAITED_OUT, *_PASSED_ON) if not _is_ignored(number)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        signal.raise_signal(came[0])
 
 
 # ── at a point ───────────────────────────────────────────────────────────────
