@@ -87,6 +87,25 @@ def test_the_bytes_of_a_save_are_known_in_each_format(served: Live, file: Path, 
 
 
 @needs_nvim
+def test_what_neovim_writes_to_another_file_is_theirs(served: Live, file: Path, command: str) -> None:
+    other = file.with_name(f"other-{file.name}")
+    neovim(file, command, "normal Gothree", f"write {other}")
+    assert authors(served, other) == [ME] * 3
+    assert authors(served, file) == ["outside"] * 2
+
+
+@needs_nvim
+def test_a_save_is_told_also_if_neovim_ends_meanwhile(served: Live, file: Path, command: str, tmp_path: Path) -> None:
+    """As of many files at once, which are told one after the other; here the program waits for a file."""
+    flag, slow = tmp_path / "flag", tmp_path / "slow"
+    slow.write_text(f'#!/bin/sh\nwhile [ ! -e {flag} ]; do sleep 0.05; done\nexec {command} "$@"\n')
+    slow.chmod(0o755)
+    neovim(file, os.fspath(slow), "normal Gothree", "write")
+    flag.touch()
+    eventually("who saved it", lambda: authors(served, file)[-1] == ME)
+
+
+@needs_nvim
 def test_neovim_shows_who_wrote_and_says_when_an_agent_changes_the_file(
     served: Live, file: Path, command: str, tmp_path: Path
 ) -> None:

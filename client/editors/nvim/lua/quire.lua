@@ -23,11 +23,12 @@ local told = {} -- path and writer → when a notice was given, in ms
 local LEAVE_MS = 1000 -- longest wait for the last save to be told, when Neovim ends
 local QUIET_MS = 30000 -- between two notices of one writer in one file
 
-local function run(words, folder, done)
+local function run(words, folder, done, outlives)
   if leaving then return nil end
   local lines = {}
   local ok, job = pcall(fn.jobstart, vim.list_extend({ M.options.command }, words), {
     cwd = folder,
+    detach = outlives, -- Neovim does not end it
     stdout_buffered = true,
     on_stdout = function(_, data) lines = data end,
     on_exit = function(number, status)
@@ -81,12 +82,14 @@ end
 
 -- ── saves ──
 
-function M.saved(buffer)
-  local path, folder = file_of(buffer)
-  local bytes = path and bytes_of(buffer)
+-- Tell that the person has just written the buffer to `path`, which is another file than the buffer's after `:w OTHER`.
+function M.saved(buffer, path)
+  if vim.bo[buffer].buftype ~= '' or fn.filereadable(path) == 0 then return end
+  local bytes = bytes_of(buffer)
   local hashed, digits = pcall(fn.sha256, bytes) -- not of bytes with NUL
   if not bytes or not hashed then return end
-  local job = run({ 'saved', path, '--sha256', digits, '--json' }, folder, function() M.show(buffer) end)
+  local words = { 'saved', path, '--sha256', digits, '--json' }
+  local job = run(words, fn.fnamemodify(path, ':h'), function() M.show(buffer) end, true)
   if job then saving[job] = true end
 end
 
@@ -195,7 +198,7 @@ function M.setup(options)
   api.nvim_clear_autocmds({ group = group })
   if fn.executable(M.options.command) == 0 then return end
   local function on(events, act) api.nvim_create_autocmd(events, { group = group, callback = act }) end
-  on('BufWritePost', function(event) M.saved(event.buf) end)
+  on('BufWritePost', function(event) M.saved(event.buf, event.match) end)
   on('BufReadPost', function(event)
     local path, folder = file_of(event.buf)
     if not path then return end
