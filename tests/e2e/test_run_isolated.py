@@ -309,6 +309,18 @@ def test_links_land_and_a_file_that_became_a_folder_is_kept_beside(scene: Live) 
     shutil.rmtree(kept.parent.parent)
 
 
+def test_a_command_runs_in_the_current_folder_as_without_isolation(scene: Live, tmp_path: Path) -> None:
+    """The option -C names a workspace; it is no change of folder."""
+    (scene.root / "sub").mkdir()
+    where = ["--state-dir", os.fspath(scene.state_dir), "-C", os.fspath(scene.root)]
+    for how in ([], ["--isolated"]):
+        command = [sys.executable, "-m", "quire_client", *where, "run", *how, "pwd"]
+        for folder in (scene.root / "sub", tmp_path):
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+            assert done.stdout == f"{folder}\n", done.stderr
+    (scene.root / "sub").rmdir()
+
+
 def test_an_exit_status_that_no_signal_has_lands(scene: Live) -> None:
     """Perl's `die`, and many others, exit with 255."""
     status, said = ran(scene, "sh", "-c", "echo new > b.txt; exit 255")

@@ -86,7 +86,7 @@ class CopyOnWriteView:
         return self.upper.rename(kept)
 
     def run(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> int:
-        """Run the command in `folder`, a folder below the root; return its exit status, 128 + N after signal N.
+        """Run the command in `folder`, as the view has it; return its exit status, 128 + N after signal N.
 
         Raises CannotIsolate if the command could not be started in a view.
         """

@@ -148,6 +148,14 @@ def test_where_quire_refuses_the_command_is_not_run(quire: Quire, tmp_path: Path
     assert "The command was not run." in ran.err
 
 
+@pytest.mark.parametrize("how", [(), ("--isolated",), ("--at", "1m")])
+def test_outside_of_any_workspace_the_command_is_not_run(quire: Quire, how: tuple[str, ...], tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    ran = quire("-C", "/tmp", "run", *how, "touch", str(made), run=ended())
+    assert (ran.status, made.exists()) == (125, False), ran.err
+    assert "The command was not run." in ran.err
+
+
 def test_an_agent_by_name_is_told_to_the_commands_within(quire: Quire, tmp_path: Path) -> None:
     script = f"echo $QUIRE_AGENT/$QUIRE_SESSION > {tmp_path}/said"
     quire("run", "--agent", "aider", "--session", "s1", "sh", "-c", script, run=ended())

@@ -46,6 +46,8 @@ _IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 def run(call: Invocation) -> int:
     if not call.arguments:
         raise MissingArgument("CMD")
+    if (misplaced := _misplaced(call)) is not None:
+        return _refused(call, misplaced)
     if "at" in call.options:
         if other := {"strict", "isolated"} & call.options.keys():
             raise Usage(f"--{min(other)} is about the checkout; a tree of --at is a copy, into which nobody writes.")
@@ -61,6 +63,17 @@ def run(call: Invocation) -> int:
     status = _ran(call)
     ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status})
     return _told(call, status, ended)
+
+
+def _misplaced(call: Invocation) -> Mapping[str, Any] | None:
+    """Return a refusal if no workspace holds the folder, else None."""
+    from quire_journal.workspaces import NoFolder, WorkspaceRefused
+
+    try:
+        _ = call.place
+    except (NoFolder, WorkspaceRefused) as error:
+        return {"ok": False, "error": "workspace_refused", "message": str(error)}
+    return None
 
 
 def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -202,14 +215,13 @@ def _isolated(call: Invocation) -> int:
     from quire_client.isolation import CannotIsolate, CopyOnWriteView
 
     root = Path(os.path.realpath(call.place.root))
-    folder = Path(os.path.realpath(call.folder))
     with contextlib.ExitStack() as above, contextlib.ExitStack() as stack:
         try:
             view = stack.enter_context(CopyOnWriteView(root, call.place.state))
             begun = _begun(call, {"action": "begin", "command": _told_words(call.arguments), "isolated": True})
             if not begun.get("ok"):
                 return _refused(call, begun)
-            status = view.run(call.arguments, folder, _environment(call))
+            status = view.run(call.arguments, Path.cwd(), _environment(call))
         except (CannotIsolate, OSError) as error:
             return _refused(call, {"ok": False, "error": "cannot_isolate", "message": str(error)})
         above.enter_context(_signals_held())  # until the copy is removed, too
@@ -271,21 +283,24 @@ def _in_exported_tree(call: Invocation) -> int:
 
     from quire_client.commands.history import BEFORE_IT, began_later
     from quire_client.export import ExportStop, Unwritable, export, fetch
+    from quire_client.transport import NoDaemon
     from quire_journal.model import Refusal
 
     point = point_of(call.options["at"])
     with tempfile.TemporaryDirectory(prefix="quire-run-", ignore_cleanup_errors=True) as above:
         top = Path(above, call.place.root.name or "tree")
-        with call.connect() as client:
-            try:
+        try:
+            with call.connect() as client:
                 tree = fetch(client, point)
                 if began_later(tree):
                     return _refused(call, Refusal("not_found", BEFORE_IT, "choose_another_point").reply())
                 missing = export(client, tree, top)
-            except ExportStop as stopped:
-                return _refused(call, stopped.reply)
-            except Unwritable as error:
-                return _refused(call, {"ok": False, "error": "not_written", "message": str(error)})
+        except ExportStop as stopped:
+            return _refused(call, stopped.reply)
+        except Unwritable as error:
+            return _refused(call, {"ok": False, "error": "not_written", "message": str(error)})
+        except NoDaemon as error:
+            return _refused(call, {"ok": False, "error": "no_daemon", "message": str(error)})
         moment = f" ({render.moment(tree.time)})" if tree.time else ""
         call.say(f"quire: In a copy of {render.one_line(point)}{moment}; what is ignored is not in it.")
         if missing:
