@@ -18,7 +18,17 @@ from quire_daemon.tools.edit import withheld
 from quire_daemon.tools.leases import covers, others
 from quire_daemon.tools.preconditions import captured
 from quire_journal.history import History
-from quire_journal.model import LINK, Event, FileDeleted, FileWritten, Refusal, blob_id, counted
+from quire_journal.model import (
+    ISOLATED,
+    LINK,
+    Event,
+    FileDeleted,
+    FileWritten,
+    Refusal,
+    WriteAttributed,
+    blob_id,
+    counted,
+)
 from quire_journal.text import Text, merge
 from quire_journal.views import EXCLUSIVE, RUN, Burst, Version, standing
 
@@ -64,6 +74,9 @@ def decide(params: LandParams, world: World) -> Decision:
     landing = _Landing(burst, world)
     for file in params.files:
         landing.land(file)
+    if landing.events:  # as other runs of the caller may be open
+        of_run = WriteAttributed((world.next_seq,), world.who.writer, ISOLATED, burst.number)
+        landing.events.append(of_run)
     done = [name for name, outcome in landing.outcomes.items() if outcome in ("written", "merged", "removed")]
     reply: dict[str, Any] = {
         "ok": True,

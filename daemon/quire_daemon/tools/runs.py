@@ -190,12 +190,21 @@ class _Files:
         if writer == OUTSIDE and (told is None or told.candidates):
             asked = self.by_git if by_git and self._git_commands else self.doubtful
             kind = asked if self._burst.outside else self.by_others
-        elif writer != OUTSIDE and self._history.caller_of(writer) == self._burst.owner:
+        elif self._history.caller_of(writer) == self._burst.owner and not self._is_anothers(record, told):
             kind = self.by_git if by_git and not probable else self.own
         else:
             kind = self.by_others
         for path in paths_of(event):
             kind[path] = change
+
+    def _is_anothers(self, record: Record, told: WriteAttributed | None) -> bool:
+        """True if the caller wrote the record apart from this run, or in another run that is not within this one."""
+        if told is None:
+            return not self._history.in_burst(self._burst.number, record.batch)
+        other = self._history.burst(told.burst)
+        if other is None or other.number == self._burst.number:
+            return False
+        return other.number < self._burst.number or not other.ended
 
     def said(self) -> str:
         """Return a summary such as `3 files changed by it, 1 by others meanwhile`, where `it` is the command."""

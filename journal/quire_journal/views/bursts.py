@@ -6,7 +6,8 @@ A burst is open until a record ends it or its time, compared with the times of r
   watcher or a call saw the write, else `several_open` or `scanned`. Time proves nothing: such writes count as unclear;
 * a burst that names files only takes outside writes to those, with priority (evidence `named`).
 
-A `WriteAttributed` adds a write with other evidence, such as `exact`.
+A `WriteAttributed` adds a write with other evidence, such as `exact`. What landed from one isolated run belongs to no
+other run of its caller.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 from quire_journal.model import (
     DISPLACED,
     DURING,
+    ISOLATED,
     PROVED,
     READ,
     SCANNED,
@@ -204,6 +206,18 @@ def _attribute(w: WriteTransaction, event: WriteAttributed) -> None:
             last=max(begun.last, seq) if now else begun.last,
         )
         w.put("burst_batches", row, event.evidence.encode())
+    _put(w, begun)
+    if event.evidence == ISOLATED:
+        for other in list(open_bursts(w)):
+            if other.form == RUN and other.owner == begun.owner and other.number != begun.number:
+                _remove(w, other, event.seqs)
+
+
+def _remove(w: WriteTransaction, begun: Burst, batches: Iterable[int]) -> None:
+    for batch in batches:
+        if evidence_of(w, begun.number, batch) == OWN:
+            w.delete("burst_batches", u64(begun.number) + u64(batch))
+            begun = msgspec.structs.replace(begun, batches=begun.batches - 1)
     _put(w, begun)
 
 
