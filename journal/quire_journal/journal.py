@@ -430,7 +430,7 @@ def _create(store: Store, now_ns: int, workspace_id: str) -> None:
 
 
 def require_format(found: bytes) -> None:
-    """Raise `OtherFormat` for the format of another version, `JournalDamaged` for no number."""
+    """Raise `OtherFormat` for a format that is not in `READS`, `JournalDamaged` if `found` is not a number."""
     if not found.isdigit():
         raise JournalDamaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
     if int(found) not in READS:

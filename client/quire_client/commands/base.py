@@ -291,9 +291,8 @@ class Invocation:
         return within, point_of(point)
 
     def path_lines(self, text: str) -> tuple[str, str]:
-        """Split `PATH:LINES` (`app.py:10-24`) into (path, lines); lines may be "".
-
-        An existing file with the whole name is a path.
+        """Split `PATH:LINES` (`app.py:10-24`) into (path, lines as `10:24`). Lines are "" if there are none, or if a
+        file has the whole name.
         """
         path, colon, lines = text.rpartition(":")
         _, sign, point = text.rpartition("@")

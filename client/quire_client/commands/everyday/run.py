@@ -90,7 +90,9 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _begun(call: Invocation, asked: Mapping[str, Any], most_s: float = math.inf) -> Mapping[str, Any]:
-    """Return the reply to `asked`, which begins a run once the first capture is over, or has taken `most_s` seconds."""
+    """Send `asked`, which begins a run, and return the reply; a failure is a reply, too. During the first capture, wait
+    at most `most_s` seconds for its end and send `asked` again; a reply with `capturing` means that it still runs.
+    """
     begun = _asked(call, asked)
     if not begun.get("capturing"):
         return begun

@@ -97,11 +97,13 @@ class Story(msgspec.Struct):
 
 
 class Straddler(msgspec.Struct, frozen=True):
-    """Story of an earlier page, shown there down to record `reached`, from which on later pages skip it."""
+    """Story that an earlier page shows with its records down to seq `reached`. Later pages skip these records, and show
+    the older ones.
+    """
 
     key: int  # `key_hash` of the story's key
     reached: int
-    began_ns: int  # an older record is of another story, also behind `reached`: a git command that is recorded late
+    began_ns: int  # of the oldest shown record; an earlier git command that is recorded late is not skipped
 
 
 class StoryQuery(msgspec.Struct, frozen=True):

@@ -1,8 +1,8 @@
 """Blob rows: the stored form of a frame and its metadata. As every version has a row, often below a hundred bytes,
-numbers have variable length and the base is stored as a distance.
+numbers have variable length, and the base is stored as its distance in blob numbers.
 
     frame kind, and whether the frame is in `pieces` | distance to the base, 0: none
-    | long links before the run * `RUN` + short links | size | if in pieces: bytes of the frame | the frame
+    | (`links` - `run`) * `RUN` + `run`, of `BlobRow` | size | if in pieces: bytes of the frame | the frame
 
 The row of a blob whose frame is in a pack (`packs`), which has no base:
 
@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 RUN: Final = 32
-"""Maximum number of successive short links (`BlobRow.run`), plus one."""
+"""Number of successive short links after which a long link is tried, plus one."""
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
@@ -35,7 +35,7 @@ class BlobRow(msgspec.Struct, frozen=True, gc=False):
     kind: int
     frame: bytes
     rest: int = 0  # bytes of the frame in `pieces` or in a pack; `frame` is empty then
-    run: int = 0  # short links (to the version before) since the last long link
+    run: int = 0  # successive short links (to the version before) up to this blob, modulo `RUN`
     pack: bytes = b""  # id of the pack that has the frame
     at: int = 0  # offset of the frame in the pack
 
