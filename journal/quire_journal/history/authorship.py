@@ -18,7 +18,7 @@ UNDOING: Final = "undo"
 """Type of versions made by undo, redo, rollback and restore."""
 
 BY_COMMAND: Final = (ISOLATED, TRACED)
-"""Evidence that proves who ran the command that wrote; it may have copied the bytes."""
+"""Evidence that proves who ran the command that wrote; the command may have copied the bytes."""
 
 BY_GIT: Final = ("git ", "git:")
 
@@ -52,8 +52,8 @@ class CommitLine(msgspec.Struct, frozen=True):
 
 
 class CommitFile(msgspec.Struct, frozen=True):
-    """Query to git for the commits of the lines of `path`. `commit` is the HEAD under which the journal found a
-    version; "" if uncertain: then `near` is a HEAD of about `at_ns`.
+    """Query to git for the commit of each line of `path`, as of `commit`: HEAD when the journal found a version. If
+    that is unknown, `commit` is "", and `near` the last HEAD that is known from before `at_ns`.
     """
 
     path: str
@@ -84,6 +84,6 @@ class LineOrigin(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def told(self) -> tuple[object, ...]:
-        """All fields shown to a caller."""
+        """The values that a caller is shown: equal if two origins look alike."""
         brought = 0 if self.brought is None else self.brought.seq
         return self.path, self.version.seq, brought, self.commit, self.pending

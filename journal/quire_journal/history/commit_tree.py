@@ -66,8 +66,8 @@ def at_commit(commit: str, history: History) -> Seq | None:
 
 
 def version_of(path: str, entry: CommitEntry, history: History) -> Version | None:
-    """Return the newest version of `path` with the bytes of a commit's file, among the last
-    `MOST_VERSIONS`, or None.
+    """Return the newest version of `path` with the bytes of a commit's file, among the last `MOST_VERSIONS`, or None.
+    Raises `JournalDamaged`.
     """
     wanted = LINK if entry.mode == _LINK_MODE else REGULAR
     seen: set[bytes] = set()
@@ -84,7 +84,7 @@ def version_of(path: str, entry: CommitEntry, history: History) -> Version | Non
 
 
 def is_named(version: Version, name: str, history: History) -> bool:
-    """True if the version's bytes have this git hash; False if they are not held."""
+    """True if the version's bytes have git's hash `name` (hex); False if they are not held. Raises `JournalDamaged`."""
     try:
         return history.git_name(version.blob, len(name)) == name
     except NotHeld:
@@ -92,7 +92,9 @@ def is_named(version: Version, name: str, history: History) -> bool:
 
 
 def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:
-    """Return a stand-in for a commit's file that no version has; `blob`: its address, if held."""
+    """Return a version with seq 0 that stands for a commit's file that no version has. `blob`: address of its bytes, or
+    b"" and in `uncaptured` the reason.
+    """
     kind, mode = (LINK, 0o777) if entry.mode == _LINK_MODE else (REGULAR, int(entry.mode[3:], 8))
     return Version(0, 0, 0, 0, OUTSIDE_TYPE, blob, entry.size, mode, entry=kind, uncaptured=uncaptured)
 

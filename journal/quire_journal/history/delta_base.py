@@ -57,7 +57,7 @@ _FEW_VERSIONS: Final = 4
 
 
 class DeltaBases:
-    """Writer of versions as deltas against probably similar blobs."""
+    """Writer of versions as deltas against probably similar blobs. `moved`: new path → old path of moved files."""
 
     def __init__(self, moved: Mapping[str, str] | None = None) -> None:
         self._moved = moved or {}
@@ -72,7 +72,9 @@ class DeltaBases:
         blob: BlobId | None = None,
         bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
     ) -> BlobId:
-        """Store a version of `path` (None: bytes without a path) by `blobs.put`."""
+        """Store `data`, a version of `path` (None: bytes without a path), and return its address. The other parameters
+        and the errors are those of `blobs.put`.
+        """
         if path is None:
             return blobs.put(w, data, cache, blob, bytes_of=bytes_of)
         before, like = partial(self._before, w, path), partial(self._like, w, path)

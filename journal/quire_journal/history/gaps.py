@@ -1,7 +1,7 @@
 """Gaps: records lost to damage, and queries whose answer is therefore unknown.
 
 The state of a path is its newest version, unless a lost record made a newer version. The base of the next version can
-rule this out, and so does a salvage, which compares the disk with the journal.
+rule this out, and so does a salvage (recovery of a damaged database), which compares the disk with the journal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ MOST_LISTED: Final = 100
 
 
 def gaps_at(history: History, seq: int) -> tuple[LostStretch, ...]:
-    """Return the ranges of lost records that begin up to `seq` and are salvaged after it."""
+    """Return the ranges of lost records that leave the state after record `seq` unknown: those that begin up to `seq`,
+    and whose salvage is recorded after it.
+    """
     return tuple(gap for gap in history.lost() if gap.first <= seq < gap.salvaged)
 
 
@@ -33,7 +35,7 @@ def gaps_after(history: History, seq: int, upto: int | None = None) -> tuple[Los
 
 
 def gaps_of(history: History, path: str, seq: int) -> tuple[LostStretch, ...]:
-    """Return the ranges of lost records that may have changed the state of `path` after `seq`."""
+    """Return the ranges of lost records that leave the state of `path` after record `seq` unknown."""
     doubted = gaps_at(history, seq)
     known = history.version_at(path, seq) if doubted else None
     doubted = tuple(gap for gap in doubted if known is None or gap.last > known.seq)
@@ -65,7 +67,7 @@ def lost_version(gaps: Sequence[LostStretch], base: int = 0) -> Version:
 
 
 def version_then(history: History, path: str, seq: int) -> Version | None:
-    """Return the newest version of `path` after record `seq`; a stand-in (`is_lost`) if lost
+    """Return the newest version of `path` up to record `seq`, None if there is none; a stand-in (`is_lost`) if lost
     records leave it unknown.
     """
     gaps = gaps_of(history, path, seq)
@@ -113,21 +115,19 @@ def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str
 
 
 def require_known(history: History, path: str, seq: int, point: str) -> None:
-    """Raise a refusal if the state of `path` after record `seq` is unknown; `point`: the caller's
-    name of the record.
-    """
+    """Raise `Refusal` `record_lost` if the state of `path` after record `seq`, the caller's `point`, is unknown."""
     gaps = gaps_of(history, path, seq)
     if gaps:
         raise refusal(history, point, gaps, path, seq)
 
 
 def require_not_lost(history: History, seq: int, point: str) -> None:
-    """Raise a refusal if record `seq` is lost."""
+    """Raise `Refusal` `record_lost` if record `seq`, the caller's `point`, is lost."""
     gaps = tuple(gap for gap in history.lost() if gap.first <= seq <= gap.last)
     if gaps:
         raise refusal(history, point, gaps)
 
 
 def warning(gaps: Sequence[LostStretch], so: str) -> dict[str, Any]:
-    """Return the warning of an incomplete reply; `so` is the consequence."""
+    """Return the warning of a reply that lost records leave incomplete; `so` is the consequence, as a clause."""
     return {"type": RECORD_LOST, "message": f"{named(gaps).capitalize()} lost to damage of the journal: {so}."}

@@ -20,12 +20,12 @@ from quire_journal.views.indexes import of_kind
 MOST_COMMANDS: Final = 2_000
 
 NEAR_NS: Final = 5_000_000_000
-"""Maximum time in ns between a version whose hint names no git command and the command."""
+"""Maximum time in ns between a version by git whose hint names no command and the end of its command."""
 
 JUST_BEFORE_NS: Final = 100_000_000
 JUST_AFTER_NS: Final = 50_000_000
-"""Maximum times in ns of a write without a hint before and after the move of HEAD that git made with it. A write is
-recorded a moment after it.
+"""Times in ns before and after a move of HEAD within which a write without a hint counts as git's. A write is recorded
+a moment after it was made.
 """
 
 MOST_BESIDE: Final = 32
@@ -74,8 +74,8 @@ class GitMoves:
         self._hints: dict[int, str] = {}
 
     def hint(self, version: Version) -> str:
-        """Return the hint of an outside version, or of a move of HEAD that was seen just after it; "" for other
-        versions.
+        """Return the hint of an outside version, else one for a move of HEAD that was seen just after the version; ""
+        for other versions.
         """
         if version.type != OUTSIDE_TYPE:
             return ""
@@ -85,7 +85,7 @@ class GitMoves:
         return self._hints[version.seq]
 
     def _moved_just_after(self, version: Version) -> str:
-        """Return a hint for a write that came as git took its lock, when it might have been a save before that."""
+        """Return a hint for a watched write at the moment of a move of HEAD that is recorded later; "" for others."""
         if (version.writer, version.evidence) != (OUTSIDE, WATCHED):
             return ""
         at = bisect_left(self._commands, version.seq, key=_seq)
@@ -97,8 +97,8 @@ class GitMoves:
         return f"git: {ran.command}" if is_just_now else ""
 
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
-        """Return the seqs of versions in `chain` (the file's) from which git made a version, the likeliest first: the
-        version when HEAD was last at the target commit, then the versions at names in the command.
+        """Return the seqs of the versions in `chain` (all of the file) from which git made `version`, the likeliest
+        first: the version when HEAD was last at the target commit, then those at the names in the command.
         """
         command = self._command_of(version)
         if command is None:
@@ -233,8 +233,8 @@ class GitMoves:
 
 
 def command_of(hint: str) -> str:
-    """Return the command that the hint of a write names, without options of a `STEPS` command whose move of HEAD was
-    seen; "" if it names none.
+    """Return the command that the hint of a write names (`checkout main`), in the form of `command_name`; "" if the
+    hint names none.
     """
     if hint in NAMELESS or not is_by_git(hint):
         return ""
@@ -257,7 +257,7 @@ def command_name(command: str) -> str:
 
 
 def _command_in(hint: str, version: Version) -> _Command | None:
-    """Return the command that a hint tells with a move of HEAD, which is recorded later than the write."""
+    """Return the command in a hint with a move of HEAD (None: other hints); its own record comes after the write."""
     said = _MOVE.fullmatch(hint)
     if said is None:
         return None

@@ -96,8 +96,8 @@ class History:
         self._made: dict[object, Any] = {}
 
     def once(self, make: Callable[[History], T]) -> T:
-        """Return `make(self)`, made at the first call: a search of the log that serves all questions to it. It must
-        not outlive this instance.
+        """Return `make(self)`, kept from the first call on, such as an object that searches the log once. The result
+        must not outlive this instance.
         """
         if make not in self._made:
             self._made[make] = make(proxy(self))  # a circle would keep the transaction until a collection
@@ -159,7 +159,7 @@ class History:
             yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
 
     def names(self) -> Sequence[str]:
-        """Return every path in the log, by number from 1. Cached."""
+        """Return every path in the log: path number N at index N - 1. Cached."""
         return self._names.all(self._reading)
 
     def read_names(self, most: int) -> bool:
@@ -203,7 +203,7 @@ class History:
         return files.version_by(self._reading, number, record, event)
 
     def version_at(self, path: str, seq: int) -> Version | None:
-        """Return the newest version of `path` after record `seq`."""
+        """Return the newest version of `path` up to record `seq`, or None."""
         number = self.path_id(path)
         newest = None if number is None else files.head(self._reading, number)
         if number is None or newest is None or newest.seq <= seq:
@@ -487,7 +487,7 @@ class History:
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller), limit)]
 
     def probable_batches(self, caller: bytes, limit: int) -> list[int]:
-        """Return the newest outside writes that are probably a caller's."""
+        """Return the newest batches of outside writes that are probably a caller's, newest first."""
         return [batch for batch, _ in islice(batches.newest_of(self._reading, caller, probable=True), limit)]
 
     def unsettled(self) -> list[int]:
@@ -511,7 +511,7 @@ class History:
         return batches.undoers_within(self._reading, first, last)
 
     def undoing(self, batch: int) -> BatchUndone | None:
-        """Return the event that says what the batch undid or restored."""
+        """Return the event that says what a batch undid or restored; None for other batches."""
         if batch not in self._undoings:
             last = max(self.batch_writes(batch), default=batch)
             behind = takewhile(lambda record: record.batch == batch, self.records(after=last))

@@ -133,7 +133,9 @@ class LineTrails:
     def origins(
         self, history: History, path: str, version: Version, bytes_of: Callable[[bytes], bytes]
     ) -> Sequence[LineOrigin] | None:
-        """Return the origin of each line, valid until the next query; None if unknown."""
+        """Return the origin of each line of `version`, valid until the next query; None if unknown. `bytes_of` returns
+        the bytes of a blob; its errors pass.
+        """
         trail = self._trails.pop(path, None)
         if trail is None or not trail.first <= version.seq <= trail.last or trail.at > trail.place(version):
             trail = _Trail.of(history, path, version)
@@ -191,8 +193,9 @@ class _Commits:
         self.unanswered: list[CommitFile] = []
 
     def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
-        """Return the origin with its commit, or `pending`. Git is first asked about the newest version found, mostly a
-        whole commit, and about the origin only if that answer is missing or too young.
+        """Return `origin` with its commit, or as `pending`. Git is first asked about `met_in`, the newest version that
+        was only found, mostly that of a commit, with the line as number `met_as`; about the version of the origin only
+        if that gives no commit, or one too young.
         """
         if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin
@@ -217,8 +220,8 @@ class _Commits:
         return self._lines[key]
 
     def _asked(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
-        """Return the commit of each line, of HEAD's file or else of that of a commit merged into it; None if git has
-        not answered.
+        """Return the commit of each line of a version: as HEAD's file has it, else that of a commit merged into HEAD.
+        None if git has not answered.
         """
         commit, near = self._git.head(version)
         questions = [CommitFile(path, commit) if commit else CommitFile(path, "", near, version.at_ns)]

@@ -42,7 +42,7 @@ MOST_REMEMBERED: Final = 4
 """Maximum number of recent removals of a line searched when equal bytes are added."""
 
 MOST_RUNS: Final = 256
-"""Maximum number of removed runs compared with one added run."""
+"""Maximum number of removed runs (successive lines) compared with one added run."""
 
 MOST_COMPARED: Final = 400_000
 """Maximum number of lines compared in one replay; then only unique lines are recognized."""
@@ -104,14 +104,14 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class _Source(NamedTuple):
-    """A version from which lines may have come, beside the lines of a change."""
+    """Version from which lines may have come, aligned with the lines that a change adds."""
 
     origins: Sequence[LineOrigin]
     keys: Sequence[bytes]
-    places: Sequence[int]  # for each line added by the change its place here, -1 for none
+    places: Sequence[int]  # for each line added by the change its index here, -1 for none
 
     def covers(self, span: tuple[int, int]) -> int:
-        """Return the number of added lines in a span that are here, too."""
+        """Return how many added lines, of those with the numbers of a span, are here, too."""
         return sum(at >= 0 for at in self.places[slice(*span)])
 
 
@@ -120,7 +120,9 @@ def _fullest_first(sources: Sequence[_Source], span: tuple[int, int]) -> list[_S
 
 
 class LineReplay:
-    """Lines of a file with their origins, updated version by version."""
+    """Lines of a file with their origins, updated version by version. `kept`: seqs of the versions that later versions
+    restore or are made from.
+    """
 
     def __init__(self, kept: Collection[int] = ()) -> None:
         self.origins: list[LineOrigin] = []
@@ -137,7 +139,7 @@ class LineReplay:
         self._brought: dict[tuple[str, int, int, int], LineOrigin] = {}
 
     def take(self, path: str, version: Version, data: bytes, clues: Clues, elsewhere: Elsewhere) -> None:
-        """Update the origins for the next version; `data` is b"" without a file."""
+        """Update the origins for the next version, whose bytes are `data` (b"" without a file)."""
         pause()
         body = data[len(BOM) :] if data.startswith(BOM) else data
         old, new = ended(self._before, body), ended(body, self._before)
@@ -285,8 +287,8 @@ class LineReplay:
                             run.whole = False
 
     def _beside(self, kept: _Kept, change: _Change) -> _Source | None:
-        """Return a version beside the whole text: a line is where the difference of the two has it, as equal lines may
-        stand at any place. None if that is too expensive.
+        """Return `kept`, aligned by a diff with the whole text after the change, as equal lines may stand at several
+        places. None if that is too expensive.
         """
         keys, new = (ended(body, b"").splitlines(keepends=True) for body in (kept.body, change.body))
         head, tail = common_lines(keys, new)

@@ -32,7 +32,7 @@ class PathNames:
         return len(self._names)
 
     def all(self, r: ReadTransaction) -> Sequence[str]:
-        """Return every path by number from 1, also paths newer than `r`."""
+        """Return every path, also those newer than `r`: path number N at index N - 1."""
         while part := r.values("paths", u32(len(self._names) + 1), _AT_ONCE):
             self._names += _decoded(part)
             if len(part) < _AT_ONCE:

@@ -1,5 +1,6 @@
-"""Rebase: three-way merge of consecutive kept steps into the file without the undone steps before them. Where a kept
-step builds on undone text, its text stays, and a `Conflict` names the record.
+"""Rebase: three-way merge of consecutive kept steps (changes of a file by records that are not undone) into the file
+without the undone steps before them. Where a kept step builds on undone text, its text stays, and a `Conflict` names
+the record.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ from quire_journal.text import (
 class Conflict(msgspec.Struct, frozen=True, gc=False):
     """Part of a file that an undo leaves, as record `seq` built on it.
 
-    `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode", or
-    "creation_not_seen" (the record is how the file was first seen). `lines` are the blocking lines in the present file
-    (0-based, half-open). `place` is where conflict markers go; only the first conflict at a place has it.
+    `why`: "lines", "bytes" (not a text, or a whole file), "creation_not_seen" (the record is how the file was first
+    seen), or what the record did: "deleted" the file, "occupied" (put a file at the path), "moved" it, or changed the
+    "mode". `lines` are the blocking lines in the present file (0-based, half-open). `place` is where conflict markers
+    go; only the first conflict at a place has it.
     """
 
     seq: int
@@ -87,7 +89,9 @@ def _same_bytes(a: bytes, b: bytes) -> bool:
 
 
 class StepRebase:
-    """Merge of consecutive kept steps, from state `a` to `b`, into the file without the undone steps, giving `rest`."""
+    """Merge of consecutive kept steps, from state `a` to `b`, into `before`, the file without the undone steps; gives
+    `rest` and `conflicts`. `now` is the present file. Raises `NotARegularFile`, `NotHeld`, `JournalDamaged`.
+    """
 
     def __init__(self, history: History, before: Rest, steps: Sequence[TimelineStep], now: State) -> None:
         self.history, self.before, self.steps, self.now = history, before, steps, now
@@ -214,8 +218,8 @@ class StepRebase:
         return found or {self._blocker(s, False): [(blocked.start, blocked.stop)]}
 
     def _parted(self, lines: LineRange, blocker: int) -> Iterator[tuple[int, LineRange]]:
-        """Yield a blocker and the lines, at the end of the steps, of its change; lines that another step made with that
-        step.
+        """Yield (record, range): `lines`, numbered as at the end of the steps, each with the record that made it, with
+        `blocker` if none of the steps did. A blocker without a line gets an empty range.
         """
         made = self._line_makers if lines[1] - lines[0] > 1 else None
         if made is None:
@@ -229,7 +233,7 @@ class StepRebase:
 
     @cached_property
     def _line_makers(self) -> Sequence[int] | None:
-        """The step that made each line at the end of the steps, 0 for a line from before; None if unknown."""
+        """The record that made each line at the end of the steps, 0 for an older line; None if unknown."""
         made = [0] * len(self.history.text_of(self.a.blob))
         for step in self.steps:
             pause()
@@ -252,7 +256,9 @@ class StepRebase:
         return next((step.seq for step in steps if self._way(s, lines, step.after) == text), last.seq)
 
     def _way(self, s: Splice, lines: LineRange, state: State) -> tuple[bytes, ...] | None:
-        """Return what `state` has in the place of these lines and blocks `s`; () if unknown, None if nothing does."""
+        """Return the lines of `state` that replace `lines`, of the text before the steps, and block `s`; () if unknown,
+        None if nothing blocks.
+        """
         over = self._changes_to(state.blob) if state.present else None
         if over is None:
             return ()
@@ -315,7 +321,9 @@ class StepRebase:
 
 
 def _cells(other: Splice, s: Splice) -> Iterator[LineRange]:
-    """Yield the lines, before both, that `other` changed and that are told apart: each, or all of an unequal change."""
+    """Yield the base's lines that `other` changed: each that `s` changes, too, or all as one range if their number
+    changed.
+    """
     if len(other.lines) != other.stop - other.start:
         yield other.start, other.stop
         return

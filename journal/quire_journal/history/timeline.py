@@ -76,7 +76,9 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[FileTimeline]:
-    """Return the timelines with the records `starts` (path, seq), each once, folders last."""
+    """Return the timelines with the records `starts` (path, seq), each once, folders last. `undone` returns True for a
+    version that is to be undone.
+    """
     found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()

@@ -69,7 +69,7 @@ class BatchesInForce:
         self._known: dict[int, bool] = {0: True}
 
     def upto(self, batch: int) -> InForce:
-        """Return the test right after this batch, valid until the next call."""
+        """Return `in_force` as it was right after this batch; valid until the next call."""
         if batch != self._upto:
             self._upto, self._known = batch, {0: True}
         return self.in_force

@@ -108,18 +108,18 @@ class FoundRenames:
 
 
 class _Group:
-    """Writes at one time. Files with equal bytes are one first, then those that alone have a base name, as in git, then
-    the most similar of the others.
+    """Writes at one time, and the renames among them: first files with equal bytes, then those that alone have a base
+    name, as in git, then the most similar of the others.
     """
 
     def __init__(self, history: History, writes: Sequence[_Write], in_any_order: bool) -> None:
-        """`in_any_order`: else the new name came while the old file was there."""
+        """Unless `in_any_order`, a rename is one only if the new name came while the old file was there."""
         self._history, self._in_any_order = history, in_any_order
         self._gone = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideDeleted)}
         self._came = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideWritten) and not w.event.base}
 
     def renamed(self, path: str, seq: int) -> FoundRename | None:
-        """Return the rename of which record `seq` is an end."""
+        """Return the rename of which record `seq` is an end, with `path` as that end's name; None for no rename."""
         if not self._gone or not self._came or seq not in (self._gone.get(path), self._came.get(path)):
             return None
         news = {old: new for new, old in self._alike.items()}
@@ -161,7 +161,7 @@ class _Group:
 
     @cached_property
     def _alike(self) -> dict[str, str]:
-        """New path → old path, of all but those that are one by their base names."""
+        """New path → old path, except for files that are found by their base names."""
         apart = {*self._same, *self._same.values(), *self._old_of_base.values(), *self._new_of_base.values()}
         olds = {path: one for path, one in self._olds.items() if path not in apart}
         news = {path: one for path, one in self._news.items() if path not in apart}

@@ -26,8 +26,8 @@ class _Step(NamedTuple):
 
 
 class LaterNames:
-    """The renames in the log, read once when they are needed first. Of those that only contents show, the one by which
-    a file left a name that no file has now.
+    """Renames in the log, read once when they are needed first. Of renames that only contents show, those count by
+    which a file left a name that no file has now.
     """
 
     def __init__(self, history: History) -> None:
@@ -72,7 +72,7 @@ class LaterNames:
         return None if one is None or one.came <= seq else _Step(path, one.left, one.new, max(one.left, one.came))
 
     def _leaving(self, path: str, seq: int) -> int | None:
-        """Return the rename by which the file left `path`; None if it did not."""
+        """Return the record of the rename by which the file at `path` after `seq` left; None if it did not."""
         left, came = self._left.get(path, ()), self._came.get(path, ())
         at, first = bisect_right(left, seq), bisect_right(came, seq)
         if at == len(left):
@@ -80,7 +80,7 @@ class LaterNames:
         return None if first < len(came) and came[first] < left[at] else left[at]  # else another file left it
 
     def _has_another(self, path: str, left: int) -> bool:
-        """True if a file is at a path that is not the one that left it, nor what git put back in its place."""
+        """True if a path has a file now, other than the one that left it and than what git put back there."""
         if standing(self._history.file(path)) is None:
             return False
         came = next((one for one in self._history.versions(path, after=left) if not one.gone), None)

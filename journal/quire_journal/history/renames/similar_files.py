@@ -11,7 +11,7 @@ from quire_journal.text import Text
 from quire_journal.views import Version
 
 SIMILAR: Final = 0.5
-"""Part of the larger file that two files have in common at least if one is the other renamed; git's default."""
+"""Minimum part of the larger file that both files have, for one to be the other renamed; git's default."""
 
 CHUNK: Final = 64
 """Number of bytes after which a line is compared in parts, as in git."""
@@ -27,7 +27,9 @@ TextOf = Callable[[Version], Text | None]
 
 
 def alike(left: Mapping[str, Version], came: Mapping[str, Version], text_of: TextOf) -> dict[str, str]:
-    """Return new path → old path of files with the same bytes, then of the most similar files."""
+    """Return new path → old path of files with the same bytes, then of the most similar files, among the files that
+    `left` and `came`.
+    """
     found = with_same_bytes(left, came)
     others = {path: new for path, new in came.items() if new.size and path not in found}
     for path, old_path in _most_similar(left, others, text_of):
@@ -51,7 +53,7 @@ def with_same_bytes(left: Mapping[str, Version], came: Mapping[str, Version]) ->
 
 
 def _most_similar(olds: Mapping[str, Version], news: Mapping[str, Version], text_of: TextOf) -> list[tuple[str, str]]:
-    """(new path, old path) of similar files, the most similar first."""
+    """Return (new path, old path) of similar files, the most similar first; none if all are too much to compare."""
     pairs = [(path, old_path) for path, new in news.items() for old_path, old in olds.items() if _may_be(old, new)]
     both = {**olds, **news}
     compared = {path: both[path] for pair in pairs for path in pair}
@@ -78,7 +80,7 @@ def similarity(old: Version | None, new: Version | None, text_of: TextOf) -> flo
 
 
 def _parts(version: Version, text_of: TextOf) -> Counter[bytes]:
-    """The lines of a file, long ones in parts; empty if its bytes are not held."""
+    """Count the lines of a file, long ones as parts of `CHUNK` bytes; none if the bytes are not held."""
     pause()
     text = text_of(version)
     lines = () if text is None else text.data.split(b"\n")
@@ -86,7 +88,7 @@ def _parts(version: Version, text_of: TextOf) -> Counter[bytes]:
 
 
 def _common(old: Counter[bytes], new: Counter[bytes]) -> float:
-    """Part of the larger file that both have."""
+    """Return the part of the larger file that both have, 0 to 1."""
     sizes = [sum((len(part) + 1) * many for part, many in one.items()) for one in (old, new, old & new)]
     return sizes[2] / max(*sizes[:2], 1)
 

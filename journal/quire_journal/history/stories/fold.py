@@ -1,12 +1,12 @@
 """Stories: the log grouped for display, newest first.
 
 A story is a turn of an agent session, a command that `quire run` ran outside of turns, a git operation, outside saves
-within a short time, a burst of many files, an undo, a checkpoint, or the first capture. An agent session without turns
-has a story for the work between two pauses, or two git commands of its own that moved HEAD, at most an hour. The place
-of a story is its newest record, of a git command the newest at its end, or its newest write if that was noted later.
-A page reads a bounded number of records, and then on in those of the agents whose stories it has cut. A story that is
-still cut is not `closed`, and continues on the next page as another story. Blocks with only outside writes are not read
-record by record.
+within a short time, a crowd of files that a program wrote at once, an undo, a checkpoint, or the first capture. An
+agent session without turns has a story for the work between two pauses, or two git commands of its own that moved HEAD,
+at most an hour. A story stands at its newest record; that of a git command at the newest record when it ended, or at
+its newest write if that was recorded later. A page reads a bounded number of records, then more for the stories that it
+has cut. A story that is still cut is not `closed`, and continues on the next page as another story. Long stretches of
+only outside writes are not read record by record.
 """
 
 from __future__ import annotations
@@ -69,13 +69,15 @@ from quire_journal.views import OUTSIDE_WRITES, OWN, RUN as OF_RUN, TOOL_WRITES
 from quire_journal.views.indexes import of_kind, term_index
 
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
-"""Pause that ends a story, in ns; runs, and turns with an id, end only at their first record."""
+"""Form → pause that ends a story, in ns, else `CROWD_PAUSE_NS`; runs, and turns with an id, end only at their first
+record.
+"""
 
 LONGEST_NS: Final[Mapping[str, int]] = {TURN: 3600 * SECOND, SAVES: 600 * SECOND, PERSON: 600 * SECOND}
-"""Maximum duration of a story, in ns: a morning of steady work is several stories. A turn with an id has none."""
+"""Form → maximum duration of a story, in ns: a morning of steady work is several. A turn with an id has none."""
 
 VOLLEY_NS: Final = 2 * SECOND
-"""Maximum pause within a volley of outside writes, in ns."""
+"""Maximum pause in ns within a volley: outside writes that are sorted together into saves and crowds."""
 
 CROWD_PATHS: Final = 12
 """Maximum number of files of a volley that counts as saves, not as a CROWD."""
@@ -88,12 +90,10 @@ AHEAD: Final = 4096
 """Number of records after a write that are searched for attributions."""
 
 LATE: Final = 4096
-"""Number of records before that of a git command that are searched for its end."""
+"""Number of records before that of a git command that are searched for the newest when it ended."""
 
 GRACE: Final = 300
-"""Maximum number of further records that a full page reads to complete its stories, and then in those of agents whose
-stories it has cut.
-"""
+"""Maximum number of further records that a full page reads to complete its stories, and then for those still cut."""
 
 MOST_NEAR: Final = 64
 """Maximum number of bursts before a write that are searched for an isolated run."""
@@ -143,8 +143,8 @@ class StoryFold:
             self._look_ahead(query.upto, query.upto)
 
     def run(self) -> int | None:
-        """Fold until the page is full, and close its stories that are whole. Return the record reached, None at the end
-        of the log.
+        """Fold until the page is full, and close its stories that are whole. Return the record reached; None if no
+        older record is left.
         """
         reached = self._run()
         told = self.stories[: self.query.limit]
@@ -186,7 +186,7 @@ class StoryFold:
         return self._first_capture()
 
     def run_to(self, wanted: int) -> None:
-        """Fold until the stories of git, and bursts, that have or may have record `wanted` are complete."""
+        """Fold until the stories of git, and crowds, that have or may have record `wanted` are complete."""
         for seq in (seq for _, block in self._steps(self._captured) for seq in block):
             if self._left <= 0:
                 break
@@ -226,7 +226,9 @@ class StoryFold:
     # ── the rest of stories that the page has cut ──
 
     def _read_rest(self, story: Story, reached: int) -> bool:
-        """Return True if no record older than `reached` is of a story. Those of an agent's, or a person's, are read."""
+        """Return True if a story has no record older than `reached` that was not read. Those of an agent's or a
+        person's story are read and added.
+        """
         if story.form in (RUN, UNDO):
             number = int(story.key[1])
             batches = [number] if story.form == UNDO else self.history.burst_batches(number)
@@ -252,7 +254,7 @@ class StoryFold:
         return True
 
     _only: Story | None = None
-    """The story that alone grows now."""
+    """The only story that takes records now; None: all do."""
 
     # ── blocks that are not read ──
 
@@ -400,7 +402,7 @@ class StoryFold:
         self._flush()
 
     def _flush(self, crowd: str | None = None) -> None:
-        """Tell the volley; its writes with the hint `crowd` belong to a burst."""
+        """Put the writes of the volley into stories; those with the hint `crowd` into one of a crowd."""
         volley, self._volley = self._volley, []
         if not volley:
             return
@@ -503,7 +505,7 @@ class StoryFold:
             story.wrote_ns = record.at_ns
 
     def _tell_commands(self, at_ns: int, hint: str = "") -> None:
-        """Tell the commands that ended after a write at `at_ns` was recorded, and the one that its hint names."""
+        """Put into stories the git commands that ended after a write at `at_ns`, and the one that its hint names."""
         while self._ran and _ended_ns(*self._ran[0]) + LAG_NS >= at_ns:
             self._tell_git(*self._ran.pop(0))
         named = command_of(hint) if self._ran else ""
@@ -611,7 +613,9 @@ class StoryFold:
     # ── stories ──
 
     def _story(self, key: Key, record: Record, ended_ns: int = 0) -> Story | None:
-        """Return the story with `key` that has `record`, a git command's with its end; None outside of the page."""
+        """Return the story with `key`, new if none is open, extended by `record`; None if the page does not show it.
+        `ended_ns`: end of the git command that `record` is of.
+        """
         if key[0] not in self.query.forms:
             return None
         at_ns = ended_ns or record.at_ns
@@ -639,14 +643,14 @@ class StoryFold:
         return story
 
     def _place_after(self, story: Story, seq: int) -> None:
-        """Place a story of git behind a write that was noted after its end."""
+        """Let a story of git stand at its write `seq`, if that was recorded after its end."""
         if seq > story.place:
             del self.stories[next(at for at, one in enumerate(self.stories) if one is story)]
             story.place = seq
             insort(self.stories, story, key=lambda one: -one.place)
 
     def _newest_at(self, at_ns: int, seq: int, most: int = LATE) -> int:
-        """Return the newest record up to `seq`, of the `most` before it, that is as old as `at_ns`."""
+        """Return the newest record not dated after `at_ns`, of the `most` up to `seq`."""
 
         def noted_ns(one: int) -> int:
             record = self.history.record(one)

@@ -1,4 +1,4 @@
-"""Which story of git a write, or the record of a command, is of.
+"""Stories of git: the story to which a write by git, or the record of a git command, belongs.
 
 The hint of a write names its command, or only says that git was at work; the record of a command has its time.
 """
@@ -33,7 +33,9 @@ NEAR_RECORDS: Final = 16
 
 
 def ended_before(record: Record, history: History) -> str:
-    """Return the command whose move of HEAD labelled a write just before this one, by other than trace2; "" if none."""
+    """Return the command whose move of HEAD is the hint of a write just before `record`, as it had ended by then; "" if
+    there is none.
+    """
     for seq in range(record.seq - 1, max(record.seq - NEAR_RECORDS, 0), -1):
         one = history.record(seq)
         if one is None or record.at_ns - one.at_ns > SECOND:
@@ -48,7 +50,7 @@ class GitStories:
     """The open stories of git, newest first."""
 
     def __init__(self, ends: Callable[[Story, int], bool]) -> None:
-        """`ends`: True if a story has no record as old as a time."""
+        """`ends` returns True if a story has no record as old as a time in ns."""
         self._ends = ends
         self._open: list[Story] = []
 
@@ -61,8 +63,8 @@ class GitStories:
     def of_write(
         self, hint: str, at_ns: int, named: Collection[str] = (), ended: Callable[[], str] = str
     ) -> Key | None:
-        """Return the story of the command that wrote the files `named`; None for a new one. `ended`: returns a command
-        that was known to have ended when git was seen at work.
+        """Return the key of the open story of the command that wrote the files `named`; None for a new story. `ended`
+        returns a command that was known to have ended when git was seen at work, else "".
         """
         command = command_of(hint)
         near = [story for story in self._near(at_ns) if not story.keeps_tree]
@@ -84,7 +86,9 @@ class GitStories:
         return None
 
     def of_command(self, event: GitRan, at_ns: int) -> Key | None:
-        """Return the story of a command whose writes, or a command that ran it, are known; None for a new one."""
+        """Return the key of the open story that has the writes of a command, or the command that ran it; None for a new
+        story.
+        """
         command = command_name(event.command)
         if keeps_tree(event):
             return None
@@ -101,7 +105,9 @@ class GitStories:
         return None
 
     def at(self, record: Record, event: Event) -> Key | None:
-        """Return the story of git that wrote other files at the time of this write without a hint; or None."""
+        """Return the key of the story of git that wrote other files at the time of this write without a hint, or
+        None.
+        """
         here = (
             story
             for story in self._open
@@ -112,8 +118,8 @@ class GitStories:
         return next((story.key for story in here), None)
 
     def stash_before(self, newest_ns: int, of_many: bool) -> Key | None:
-        """Return the story of a command that restored a stash just after writes up to `newest_ns`, as it restores
-        untracked files before git is seen to run.
+        """Return the key of the story of a command that restored a stash just after writes up to `newest_ns`, or None.
+        Git restores untracked files before it is seen to run; `of_many` files take longer.
         """
         for story in self._open:
             if story.commands and story.commands[-1].startswith(RESTORING):
@@ -129,7 +135,7 @@ class GitStories:
 
 
 def is_beside(record: Record, event: Event, at_ns: int, named: Container[str]) -> bool:
-    """True for a write of other files at the moment of one by git, for which git was not seen to run."""
+    """True for a write without a hint, of none of the files `named`, at the moment `at_ns` of a write by git."""
     return (
         not getattr(event, "hint", "")
         and abs(record.at_ns - at_ns) <= BESIDE_NS

@@ -63,7 +63,7 @@ def stash_restored(version: Version, history: History) -> str:
 
 def last_of_git(after: int, upto: int, history: History, work: int) -> Sequence[int]:
     """Return the seqs of the writes, after `after` and up to `upto`, of the git command that has the record `upto`; if
-    there is none, of the last command of git that wrote there.
+    there is none, of the last command of git that wrote there. `work`: maximum number of records to read.
     """
     last = history.record(upto)
     end = upto if last is None else max(_end(last, history), upto)  # the next commands tell which writes are theirs

@@ -22,7 +22,7 @@ UNDO: Final = "undo"
 CHECKPOINT: Final = "checkpoint"
 CAPTURE: Final = "capture"
 FORMS: Final = (TURN, RUN, GIT, SAVES, CROWD, PERSON, UNDO, CHECKPOINT, CAPTURE)
-"""Forms of stories. CROWD is a burst of many files; PERSON is a person's use of Quire's tools."""
+"""Forms of stories. CROWD: many files that a program wrote at once; PERSON: a person's use of Quire's tools."""
 
 SECOND: Final = 1_000_000_000
 
@@ -62,7 +62,7 @@ class Story(msgspec.Struct):
     oldest: int
     began_ns: int
     ended_ns: int
-    place: int  # record behind which the story stands; a git command may be recorded long after its end
+    place: int  # record at which the story stands; a git command may be recorded long after its end
     writer: int = OUTSIDE  # the newest writer that is known
     writes: int = 0
     seqs: list[int] = []  # of the writes
@@ -116,7 +116,7 @@ class StoryQuery(msgspec.Struct, frozen=True):
     numbers: Sequence[int] | None = None  # only these paths, if few
     forms: frozenset[str] = frozenset(FORMS)
     straddlers: Sequence[Straddler] = ()
-    work: int = WORK
+    work: int = WORK  # maximum number of records read
     joint: bool = False  # only writes by other programs, each of them read
 
 
