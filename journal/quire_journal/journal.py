@@ -348,8 +348,8 @@ class Journal:
         (self.publish if published else self.fold)()
 
     def _fail(self, error: BaseException) -> NoReturn:
-        """Raise the error, after restoring the folds that the store lost: as pending if it is temporary, as an
-        interrupt is, else by folding again.
+        """Raise the error, after restoring the folds that the store lost: as pending after a temporary error, such as
+        an interrupt, else by folding again. A lasting error is raised as `StoreFailure` `for_good`, or as damage.
         """
         folded, self._folded = self._folded, []
         interrupted = not isinstance(error, Exception)

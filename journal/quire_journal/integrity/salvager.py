@@ -143,7 +143,9 @@ def salvage(
     by: str = "",
     progress: Progress | None = None,
 ) -> JournalSalvaged:
-    """Build a journal in the empty `store` from `remains`. Raises `OtherFormat` or `StoreFailure`."""
+    """Build a journal in the empty `store` from `remains`, and return its event with the losses, which has `why`,
+    `set_aside` and `by`. Raises `OtherFormat` or `StoreFailure`.
+    """
     tell = progress or (lambda what, done, total: None)
     found = _Found.read(remains, tell)
     if found.format not in (0, *READS):
@@ -314,7 +316,7 @@ class _Chain:
         return kept
 
     def _last(self) -> int:
-        """Rows outside the tree may be of a commit that never finished."""
+        """Return the seq of the last record. Rows outside the tree may be of a commit that never finished."""
         found = self._found.records
         live = max((seq for seq, rows in found.items() if rows[0].live), default=0)
         if self._found.head:

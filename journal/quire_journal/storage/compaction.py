@@ -108,10 +108,12 @@ class Compactable(Store, Protocol):
     def path(self) -> Path: ...
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
-        """Block the writers, call `last_round`, and put `target` in place of the present file."""
+        """Block the writers, call `last_round`, and put `target` in place of the present file. `step` gets the name of
+        each fault point.
+        """
 
     def require_room(self, copy_bytes: int = 0) -> None:
-        """Raise `StoreFailure` if the disk is too full."""
+        """Raise `StoreFailure` if the disk has no room for a copy of `copy_bytes`."""
 
     def stop_noting(self) -> None: ...
 

@@ -65,7 +65,7 @@ class PackBuilder:
         self._rows: list[bytes] = []
 
     def add(self, row: bytes) -> int:
-        """Return the offset of the row."""
+        """Add a row, and return its offset in the pack."""
         self._rows.append(row)
         at = self.size + _LENGTH.size
         self.size = at + len(row)
@@ -115,7 +115,7 @@ def read(folder: Path, name: bytes, at: int, size: int) -> bytes:
 
 
 def is_head(head: bytes, id: bytes) -> bool:
-    """True if a pack with this id begins so."""
+    """True if `head` is the beginning of a pack with this id."""
     return _HEAD.unpack(head)[:2] == (_MAGIC, id)
 
 

@@ -64,13 +64,15 @@ def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def blocks(a: _Lines, b: _Lines) -> list[Block]:
-    """Return the differing blocks of line sequences whose first lines differ, and whose last lines differ."""
+    """Return the differing blocks of two line sequences, of which neither the first nor the last lines are equal:
+    (i, j, k, m) says that lines i..j of `a` became lines k..m of `b`.
+    """
     return _different(*_numbered(a, b)) if a or b else []
 
 
 def slid_down(found: Sequence[Block], new: _Lines, old_stop: int) -> tuple[list[Block], int]:
-    """Return the differing blocks with added lines as far down as equal lines allow, and how far the last one moved.
-    `new` and `old_stop` count the equal lines below the last block, too.
+    """Return the differing blocks with added lines as far down as equal lines allow, and by how many lines the last one
+    moved. `new` has the new lines, `old_stop` is the number of old lines, both with the equal lines below.
     """
     slid: list[Block] = []
     down = 0
@@ -98,7 +100,7 @@ def breaks_between(data: bytes, start: int, stop: int) -> int:
 
 
 def same_start(a: bytes, b: bytes) -> int:
-    """Count equal bytes at the start."""
+    """Count the equal bytes at the start of both."""
     low, high = 0, min(len(a), len(b))
     view = memoryview(a)
     while high - low > _SMALL:
@@ -112,7 +114,7 @@ def same_start(a: bytes, b: bytes) -> int:
 
 
 def same_end(a: bytes, b: bytes, after: int) -> int:
-    """Count equal bytes at the end, excluding the first `after` bytes."""
+    """Count the equal bytes at the end of both, excluding the first `after` bytes."""
     a_len, b_len = len(a), len(b)
     low, high = 0, min(a_len, b_len) - after
     view = memoryview(a)

@@ -113,8 +113,8 @@ def verdicts(
 
 
 def _bound(claim: Claim, held: Sequence[Claim]) -> int:
-    """Return the number of first records of `claim` that a smaller head in `held` proves. One that was signed later may
-    be of a journal that was put back and went on, and proves nothing about the records before.
+    """Return the number of first records of `claim` that a smaller head in `held` proves. A head that was signed later
+    proves nothing: an old copy of the journal may have been restored, and gone on.
     """
     timed = [one for one in held if bool(one.at_s) == bool(claim.at_s) and one.at_s <= claim.at_s]
     return max((one.head.size for one in timed if one.head.size < claim.head.size), default=0)

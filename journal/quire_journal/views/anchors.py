@@ -171,8 +171,8 @@ def place(runs: Runs, index: int) -> int:
 
 
 def compare(old: bytes, new: bytes, before: int = 0) -> Lines:
-    """Return the lines that `new` removed from `old` (version `before`) and added. A line on both sides of the changed
-    region counts as unchanged.
+    """Return the lines that `new` removed from `old` (version `before`) and added. A line that the changed region has
+    both before and after counts as unchanged.
     """
     head, tail = common_bytes(old, new)
     first = breaks_between(old, 0, head)

@@ -381,7 +381,7 @@ def _add(w: WriteTransaction, path: str, record: Record, event: Event, left: boo
 
 
 def first_rows(record: Record) -> tuple[bytes, bytes]:
-    """The rows in `files` and `versions` of the first version of a path."""
+    """Return the rows in `files` and `versions` of the first version of a path."""
     return _first_row(record), _row(_FIRST)
 
 

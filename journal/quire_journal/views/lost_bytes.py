@@ -33,7 +33,7 @@ GONE_KEY_BYTES: Final = 32
 
 
 class LostStretch(NamedTuple):
-    """Records first to last, lost to damage, as the salvage record `salvaged` says."""
+    """Records first to last, lost to damage, as record `salvaged`, a `JournalSalvaged`, says."""
 
     first: int
     last: int
@@ -98,8 +98,8 @@ def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
 
 
 def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
-    """Yield (seq, link of the replacement, b"" if unknown) of the records that this event replaced. If several events
-    replaced a record, the last counts.
+    """Yield (seq, `records.link` of the replacement, b"" if unknown) of the records that this event replaced. If
+    several events replaced a record, the last counts.
     """
     replaced = hashes_before(event)
     links = event.standing if isinstance(event, JournalSalvaged | Purged) else ()

@@ -1,9 +1,9 @@
 """Blobs: bytes by their sha256, each stored once, mostly as a delta against an earlier version of the path.
 
-A blob has a number (its key in the table) and an address (its sha256). Its *frame* (`codec`) holds the bytes, or their
-delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version before (short link);
-after 31 short links, against the version before them (long link), if similar. A thousand similar versions have at most
-62 links to a keyframe, and no chain exceeds `MAX_CHAIN`. Reads verify the sha256.
+A blob has a number (its key in the table) and an address (its sha256). Its *frame* (`codec`) holds the bytes (then it
+is a keyframe), or their delta against a *base* blob. Bases follow skip-deltas: a version is a delta against the version
+before (short link); after 31 short links, against the version before them (long link), if similar. A thousand similar
+versions have at most 62 links to a keyframe, and no chain exceeds `MAX_CHAIN`. Reads verify the sha256.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_CHAIN: Final = 80
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
-"""Maximum size of a long link as a part of the keyframe, else the link is short."""
+"""Maximum size of a long link's frame as a part of the keyframe's; above it the link is short."""
 
 KIN_LINKS: Final = 2
 """Maximum number of links from the base of a path's first version to its keyframe."""
@@ -127,7 +127,7 @@ def get(r: ReadTransaction, blob: bytes, cache: BlobCache | None = None, bases: 
 
 
 def number_of(r: ReadTransaction, blob: bytes) -> int:
-    """Raises `NotHeld`."""
+    """Return the number of a blob. Raises `NotHeld`, `JournalDamaged`."""
     found = blob_index.find(r, blob)
     if found is None:
         raise NotHeld(blob)

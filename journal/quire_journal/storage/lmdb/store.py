@@ -360,7 +360,7 @@ class LmdbStore:
             self.fold_first(published)
 
     def _wiped(self) -> bool:
-        """Erase an entry that could not be written. Raises `StoreFailure` if a start may still find it."""
+        """Erase an entry that could not be written, and return False. Raises `StoreFailure` if a start may find it."""
         try:
             self._log.wipe()
         except OSError as error:
