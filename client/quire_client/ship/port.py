@@ -15,19 +15,19 @@ class FarSideUnreachable(Exception):
 
 
 class SegmentStore(Protocol):
-    """Segments (signed groups of records) by journal name and number. Failures raise FarSideUnreachable."""
+    """Segments by journal name and number. Failures raise FarSideUnreachable."""
 
     def put(self, journal: str, number: int, data: bytes) -> bool:
-        """Store a segment (signed group of records). Returns False, and changes nothing, if its number exists."""
+        """Store a segment. Returns False, and changes nothing, if its number exists."""
 
     def get(self, journal: str, number: int) -> bytes | None:
-        """Return the bytes of a segment (signed group of records), or None if it does not exist."""
+        """Return the bytes of a segment, or None if it does not exist."""
 
     def numbers(self, journal: str, after: int = 0) -> Iterator[int]:
-        """Return the existing numbers above `after` of a journal's segments (signed groups of records), ascending."""
+        """Return the existing numbers above `after` of a journal's segments, ascending."""
 
     def journals(self) -> list[str]:
-        """Return the names of journals with a segment (signed group of records), sorted."""
+        """Return the names of journals with a segment, sorted."""
 
 
 class BlobStore(Protocol):

@@ -32,7 +32,7 @@ class FarJournal(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A segment (signed group of records) as it was found, or several that are missing."""
+    """A segment as it was found, or several that are missing."""
 
     journal: str
     number: int
@@ -40,14 +40,14 @@ class _Read(NamedTuple):
     hash: bytes = b""  # sha256; b"" if it is missing
     prev: bytes = b""  # the hash that it holds of its predecessor
     fault: str = ""  # why it is not sound, as a clause
-    sure: bool = True  # it, and not its successor
+    sure: bool = True  # the fault is its own, not its successor's
 
 
 _MISSING: Final = "is missing"
 
 
 def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), contents: bool = True) -> FarJournal:
-    """Read and check all segments (signed groups of records) of a journal in the store `far`.
+    """Read and check all segments of a journal in the store `far`.
 
     One of `keys` must have signed each segment; without keys, signatures are not checked. `contents` also checks the
     blobs. After a segment that is missing or was changed, the reading goes on with the next one. Raises
@@ -83,8 +83,8 @@ def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), c
 
 
 def _slots(far: FarSide, spans: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int, int]]:
-    """Yield (name, number, number) of each segment (signed group of records) that is listed, and (name, first, last) of
-    each gap. A gap of one looks like a listed segment, and is not there when it is read.
+    """Yield (name, number, number) of each segment that is listed, and (name, first, last) of each gap. A gap of one
+    looks like a listed segment, and is not there when it is read.
     """
     for name, first, last in spans:
         for number in far.segments.numbers(name, first - 1):
@@ -101,9 +101,7 @@ def _slots(far: FarSide, spans: Sequence[tuple[str, int, int]]) -> Iterator[tupl
 def _followed(
     at: Position | None, slot: _Read, data: bytes | None, keys: Sequence[VerifierKey]
 ) -> tuple[_Read, Segment | None, Position | None]:
-    """Return a segment (signed group of records) as found, decoded (None if it cannot be), and the position after it
-    (None if unknown).
-    """
+    """Return a segment as found, decoded (None if it cannot be), and the position after it (None if unknown)."""
     if data is None:
         return slot._replace(fault=_MISSING), None, None
     slot = slot._replace(hash=hashlib.sha256(data).digest())
@@ -121,7 +119,7 @@ def _followed(
 
 
 def _faults(read: Sequence[_Read]) -> list[_Read]:
-    """Return those that are not sound, by themselves or by the hash that the segment after them holds."""
+    """Return the segments that are not sound, by themselves or by the hash that the segment after them holds."""
     found: list[_Read] = []
     expected: bytes | None = None  # the hash that the segment after it holds; None: unknown
     sure = False  # that segment itself is as it was
@@ -136,7 +134,7 @@ def _faults(read: Sequence[_Read]) -> list[_Read]:
 
 
 def _told(faults: Sequence[_Read]) -> list[tuple[int, str]]:
-    """Return (number, clause) of faults, neighbours with the same one together."""
+    """Return (number of a segment, clause) of faults; neighbouring segments with the same fault are one."""
     merged: list[_Read] = []
     for one in faults:
         before = merged[-1] if merged else None
@@ -158,9 +156,7 @@ def _clause(one: _Read) -> str:
 
 
 def has_all(far: FarSide, journal: str, number: int, gaps: Collection[int] = ()) -> bool:
-    """Return True if each segment (signed group of records) up to `number` but `gaps` exists, those before a fork
-    included.
-    """
+    """Return True if each segment up to `number` but `gaps` exists, those before a fork included."""
     wanted = {*range(1, number + 1)} - {*gaps}
     while wanted:
         there = {one for one in far.segments.numbers(journal) if one <= number}
@@ -179,7 +175,7 @@ def has_all(far: FarSide, journal: str, number: int, gaps: Collection[int] = ())
 
 def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) -> tuple[FarJournal, list[str]]:
     """Check a journal in the store at `address`; return the journal found and a list of errors. `number` is the last
-    segment (signed group of records) known to have arrived. Raises FarSideUnreachable if the store fails.
+    segment known to have arrived. Raises FarSideUnreachable if the store fails.
     """
     far = open_far_side(address)
     try:
@@ -194,8 +190,8 @@ def audit(address: str, journal: str, number: int, keys: Sequence[VerifierKey]) 
 
 
 def siblings(far: FarSide, found: FarJournal) -> list[str]:
-    """Return a sentence for each other journal in the store that began as a copy of this one. Segments (signed groups
-    of records) of this journal that arrived after it was read are not mentioned.
+    """Return a sentence for each other journal in the store that began as a copy of this one. Segments of this journal
+    that arrived after it was read are not mentioned.
     """
     own = {name: last for name, _, last in found.spans}
     said = []
@@ -225,8 +221,8 @@ def _spans(far: FarSide, journal: str, upto: int = 0) -> list[tuple[str, int, in
 
 
 def _parent(far: FarSide, journal: str, numbers: Sequence[int]) -> str:
-    """Return the journal from which this one forked, by the first of its segments (signed groups of records) that can
-    be read; "" if it is no fork, or none can.
+    """Return the journal from which this one forked, by the first of its segments that can be read; "" if it is no
+    fork, or none can.
     """
     for number in numbers:
         with suppress(BadSegment):

@@ -32,7 +32,7 @@ WHOLE_S: Final = 3600.0
 
 
 class Parcel(NamedTuple):
-    """A segment (signed group of records), and the encrypted blobs that must be in the remote store before it."""
+    """A segment, and the encrypted blobs that must be in the remote store before it."""
 
     journal: str
     number: int
@@ -42,7 +42,7 @@ class Parcel(NamedTuple):
 
 
 class Shipment(NamedTuple):
-    """The last segment (signed group of records) known to be at the remote store; number 0 means none."""
+    """The last segment known to be at the remote store; number 0 means none."""
 
     journal: str
     number: int
@@ -51,13 +51,13 @@ class Shipment(NamedTuple):
 
 
 class Outbox(Protocol):
-    """The segments (signed groups of records) that a journal has yet to ship. The daemon keeps it."""
+    """The segments that a journal has yet to ship. The daemon keeps it."""
 
     def last(self) -> Shipment:
-        """Return the last segment (signed group of records) that is known to be at the remote store."""
+        """Return the last segment that is known to be at the remote store."""
 
     def next(self) -> Parcel | None:
-        """Return the next segment (signed group of records) to ship, or None if nothing is due."""
+        """Return the next segment to ship, or None if nothing is due."""
 
     def shipped(self, parcel: Parcel) -> None:
         """Record that `parcel` is at the remote store, and was read back unchanged."""
@@ -88,7 +88,7 @@ class Shipper:
         self._last: Shipment | None = None  # None: the outbox is to be asked
 
     def ship(self) -> bool:
-        """Ship the next segment (signed group of records) with its blobs; return False if nothing is due.
+        """Ship the next segment with its blobs; return False if nothing is due.
 
         It may be called again after FarSideUnreachable.
         """
@@ -127,8 +127,8 @@ class Shipper:
         return True
 
     def _stands(self, last: Shipment) -> bool:
-        """True if the last shipped segment and all before it exist; if not, the outbox starts again at the first
-        segment.
+        """Return True if the last shipped segment and all before it exist; else have the outbox start again at the
+        first one, and return False.
         """
         if last.number and not (self._has(last) and self._has_all_before(last)):
             self._whole_s = self._now_s()  # a gap that another journal fills stays
@@ -138,7 +138,9 @@ class Shipper:
         return True
 
     def _after_gap(self, parcel: Parcel) -> tuple[int, bytes] | None:
-        """The first segment after `parcel`'s number, if there is none under that number."""
+        """Return (number, bytes) of the first segment after `parcel`'s number; None if one has that number, or none
+        follows.
+        """
         if self._far.segments.get(parcel.journal, parcel.number) is not None:
             return None
         number = next(self._far.segments.numbers(parcel.journal, parcel.number), 0)
