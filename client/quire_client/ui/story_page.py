@@ -25,9 +25,7 @@ Story = Mapping[str, Any]
 
 
 def story_rows(story: Story, marks: Marks, now: datetime, width: int, zone: tzinfo | None = None) -> list[Row]:
-    """Return the screen's rows for a story (turn, git operation, saves or burst); its files and calls can be
-    selected.
-    """
+    """Return the screen's rows for a story; its files and calls can be selected."""
     mark = marks.of_story(story)
     span = " to ".join(dict.fromkeys(when(story[name], now, zone) for name in ("at", "ended_at")))
     rows = [row(Span(line, BOLD)) for line in _prompt(story, width)]

@@ -17,8 +17,8 @@ class Ask(NamedTuple):
 
 
 def opened(story: Story) -> Ask:
-    """Return the call that loads a story (turn, git operation, saves or burst) with all its files and tool calls. A
-    turn that is cut in the list is searched in its writer's records alone, which reach farther back.
+    """Return the call that loads a story with all its files and tool calls. A turn that is cut in the list is searched
+    in its writer's records alone, which reach farther back.
     """
     if not story["whole"] and story["form"] == "turn":
         return Ask("stories", {**_of_turn(story), "until": f"seq:{story['seq']}", "all": True, "limit": 1})
@@ -27,8 +27,8 @@ def opened(story: Story) -> Ask:
 
 
 def diff_of(story: Story, files: Sequence[File]) -> Ask:
-    """Return the call for the diff of these files over the time of a story (turn, git operation, saves or burst).
-    Concurrent changes of other writers are included.
+    """Return the call for the diff of these files over the time of a story. Concurrent changes of other writers are
+    included.
     """
     paths = [path for file in files for path in (file.get("moved_from"), file["path"]) if path]
     start, end = f"seq:{story['first'] - 1}", f"seq:{story['seq']}"
@@ -50,8 +50,8 @@ def diff_of_call(story: Story, call: Mapping[str, Any]) -> Ask:
 
 
 def blame_of(file: File) -> Ask:
-    """Return the daemon call for the blame of a file of a story (a turn, git operation, saves or burst): as it was
-    after the story, or before it if the story removed the file.
+    """Return the daemon call for the blame of a file of a story: as it was after the story, or before it if the story
+    removed the file.
     """
     gone = file["status"] == "removed"
     path = file["path"]
@@ -60,8 +60,8 @@ def blame_of(file: File) -> Ask:
 
 
 def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | None = None) -> Ask | None:
-    """Return the daemon call that plans the undo of a story (turn, git operation, saves or burst), or of its part
-    `file` or `call`. Returns None if it cannot be undone.
+    """Return the daemon call that plans the undo of a story, or of its part `file` or `call`. Returns None if it cannot
+    be undone.
     """
     paths = {} if file is None else {"paths": [path for path in (file.get("moved_from"), file["path"]) if path]}
     if call is not None:

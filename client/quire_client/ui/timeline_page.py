@@ -23,14 +23,14 @@ Story = Mapping[str, Any]
 
 
 def story_key(story: Story) -> Hashable:
-    """Return a key of a story (turn, git operation, saves or burst) that stays the same while the story grows."""
+    """Return a key of a story that stays the same while the story grows."""
     return (story["form"], story["first"])
 
 
 def timeline_rows(
     stories: Sequence[Story], marks: Marks, now: datetime, width: int, zone: tzinfo | None = None
 ) -> list[Row]:
-    """Return a screen row for each story (turn, git operation, saves or burst), for `width` columns."""
+    """Return a screen row for each story, for `width` columns."""
     for story in reversed(stories):  # the writer of the oldest story gets the first letter
         marks.meet(story.get("writer"))
     seen = [marks.of_story(story) for story in stories]
