@@ -84,8 +84,8 @@ def work_in(commit: GitCommit, client: Client) -> dict[str, Any]:
 
 
 def versions_in(work: Mapping[str, Any]) -> set[int]:
-    """Return the versions that made the files of a reply of `work_in`: those of new lines, and of a file without any
-    the newest one of each writer, as of who removed it.
+    """Return the versions that made the files of a reply of `work_in`: those of new lines, or for a file without new
+    lines the newest version of each writer, such as the one who removed it.
     """
     made = (one["version"] for file in work["files"] for one in file.get("runs") or file["writers"])
     return {int(version.removeprefix("v")) for version in made}

@@ -17,7 +17,7 @@ IDLE_S: Final = 12 * 3600.0
 """Seconds without a request after which a cookie expires."""
 
 MOST_KEYS: Final = 64
-"""Maximum number of keys, and of cookies, of each right: who may look only puts nobody out who may write."""
+"""Maximum number of keys, and of cookies, for each permission, so that readers do not displace those who may write."""
 
 
 class _OneTime(NamedTuple):

@@ -55,8 +55,9 @@ def serve(
     running: Connected | None = None,
     program: Callable[[], object] = installed,
 ) -> int:
-    """Answer each line of `events` with one line of JSON until `events` ends or another version of Quire is
-    installed.
+    """Answer each line of `events`, a hook event, with a line of JSON, until `events` ends or `program` returns another
+    value, as another version of Quire is installed. Return the exit status. `connect` opens connections to daemons,
+    `running` only to daemons that run.
     """
     from quire_client.hooks import Answerer
 

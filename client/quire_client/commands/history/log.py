@@ -241,7 +241,7 @@ def _work_on_hosts(call: Invocation, arguments: Mapping[str, Any], limit: int) -
 
 
 def _ended(story: Mapping[str, Any]) -> str:
-    """Return the end of a story; texts of it are in the order of time, whatever fraction of a second they have."""
+    """Return the time of a story's end as text that sorts by time, whatever fraction of a second it has."""
     return str(story["ended_at"]).removesuffix("Z")
 
 

@@ -167,8 +167,8 @@ def _uncommitted(
     replaced: Sequence[str],
     head: str,
 ) -> list[str]:
-    """Return those paths of which the commit `head` lacks reported changes, and those `replaced` by others that differ
-    from it. A stretch reports everybody's changes.
+    """Return those of `paths` of which the commit `head` lacks changes of the writer in `whose` (none: any changes),
+    and those `replaced` by others that differ from it.
     """
     left = uncommitted([*paths, *replaced], call.place.root, call.environ)
     named = {name: whose[name] for name in WHOSE if name in whose}

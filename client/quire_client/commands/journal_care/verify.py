@@ -41,7 +41,7 @@ def run(call: Invocation) -> int:
 
 
 class _FarSide(NamedTuple):
-    """Segments and contents read back from a far side."""
+    """Segments and contents read back from a remote store."""
 
     at: str  # address, without a password
     found: FarJournal
@@ -49,7 +49,9 @@ class _FarSide(NamedTuple):
 
 
 def _far_side(call: Invocation, given: str, keys: list[str] | None) -> _FarSide | None:
-    """Read back the far side at `given`; None if that is no address of one."""
+    """Read back the remote store at the address `given`; None if `given` is no such address. `keys` are the verifier
+    keys of its segments (none: the journal's). Raises Usage if the store cannot be read.
+    """
     from quire_client.ship import FarSideUnreachable, audit, from_here, is_address, without_password
     from quire_journal.transparency import BadNote, read_vkey
 
@@ -67,7 +69,7 @@ def _far_side(call: Invocation, given: str, keys: list[str] | None) -> _FarSide 
 
 
 def _beside(reply: Mapping[str, Any], far: _FarSide) -> dict[str, Any]:
-    """Return the reply with what was read back from the far side, and a message on both."""
+    """Return the reply with what was read back from the remote store, and a message on both."""
     heads = [head for head in reply.get("heads") or () if head["source"] == far.at]
     agree = sum(head["state"] == "held" for head in heads)
     found = far.found
