@@ -120,7 +120,7 @@ class History:
         return None if record is None else record.event()
 
     def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:
-        """Yield the records with after < seq <= upto."""
+        """Yield the records with after < seq <= upto, in order or `reverse`."""
         stop = None if upto is None else u64(max(upto, 0) + 1)
         for key, stored in self._reading.scan("records", u64(max(after, 0) + 1), stop, reverse):
             yield read_record(int.from_bytes(key, "big"), stored)
@@ -445,7 +445,9 @@ class History:
     # ── what a caller was shown ──
 
     def shown(self, caller: bytes, path: str) -> Shown | None:
-        """Return the version and lines of `path` that the caller was last shown, with uncommitted reads."""
+        """Return the version and lines of `path` that the caller was last shown, with uncommitted reads; None if
+        nothing.
+        """
         number = self.path_id(path)
         stored = None if number is None else reads.shown(self._reading, caller, number)
         recent = self._recent.get((caller, path))

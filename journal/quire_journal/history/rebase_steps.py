@@ -292,7 +292,9 @@ class StepRebase:
         return next((s.seq for s in steps if self._in_the_way(splice, met, s.after) == text), last.seq)
 
     def _in_the_way(self, splice: Splice, met: bool, state: State) -> tuple[bytes, ...] | None:
-        """Return the lines of `state` that block `splice`; () if its text is unknown, None if nothing blocks."""
+        """Return the lines of `state` that block `splice` (`met` as in `_blocker`); () if its text is unknown, None if
+        nothing blocks.
+        """
         if not state.present:
             return ()
         if state.blob not in self._ways:

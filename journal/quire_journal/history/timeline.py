@@ -70,7 +70,7 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
     def with_bytes(self, blob: bytes) -> Version | None:
-        """Return the first version with these bytes; b"" finds a version whose address is unknown."""
+        """Return the first version with these bytes, or None; b"" finds a version whose address is unknown."""
         states = (self.steps[0].before, *(s.after for s in self.steps))
         return next((s.version for s in states if s.present and s.blob == blob), None)
 
@@ -201,7 +201,9 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 
 
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
-    """Find a file that is gone by `end`, with the same bytes, at a path that it had `left` (path → record)."""
+    """Return where a file that is gone by `end` is with the same bytes, at a path that it had `left` (path → record),
+    or None.
+    """
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None
     for name, seq in sorted(left.items(), key=lambda one: one[1], reverse=True):

@@ -59,7 +59,7 @@ class FoundRenames:
         self._searched: dict[int, _Group | None] = {}  # by the records of the group
 
     def of(self, path: str, version: Version) -> FoundRename | None:
-        """Return the rename by which a version left `path`, or came to it."""
+        """Return the rename by which a version left `path`, or came to it; None for no rename."""
         is_end = version.gone or not version.base
         if version.type != OUTSIDE_TYPE or not is_end or version.moved_from or version.moved_to:
             return None
