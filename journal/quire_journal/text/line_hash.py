@@ -38,7 +38,7 @@ quarter of its lines, at least `FEW_CHANGES`.
 FEW_CHANGES: Final = 16
 
 COMMON_ABOVE: Final = 3
-"""Number of occurrences above which a line is a poor anchor (`med`)."""
+"""Number of occurrences above which the quality of a line as an anchor is `med`."""
 
 _POOR: Final = b" \t\v\f{}()[]<>,;'\"`"
 _SLOT: Final = "line_hashes"
