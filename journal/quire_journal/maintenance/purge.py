@@ -103,7 +103,7 @@ class Texts(msgspec.Struct, frozen=True):
         return self.lines is not None and self.lines.stands_in(data)
 
     def replaced(self, data: bytes, by: Callable[[bytes], bytes]) -> bytes:
-        """Return `data` with every text replaced, first the matches of the expression."""
+        """Return `data` with every text replaced by what `by` returns for it, first the matches of the expression."""
         if self.asked is not None:
             data = self.asked.sub(lambda match: by(match[0]), data)
         return data if self.lines is None else self.lines.replaced(data, by)
@@ -136,7 +136,7 @@ class PurgeTransaction(msgspec.Struct):
 
 class PurgeSurvey:
     """Search of a journal for a purge, repeated as the journal grows. The first `look` reads everything, later calls
-    only new records. `change` folds views in a separate store.
+    only new records. `change` folds views in a separate store, made by `beside`.
     """
 
     def __init__(self, wanted: PurgeTarget, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:

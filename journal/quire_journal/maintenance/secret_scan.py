@@ -112,7 +112,9 @@ def _end(match: re.Match[bytes]) -> int:
 
 
 def find_new(data: bytes, before: bytes) -> SecretText | None:
-    """Return the first secret in the lines of `data` that differ from `before`, a version without secrets."""
+    """Return the first secret in the lines of `data` that differ from `before`, a version without secrets; None if
+    there is none.
+    """
     head, tail = common_bytes(before, data)
     found = find(data[head : len(data) - tail])
     return None if found is None else found._replace(at=found.at + head)
