@@ -40,7 +40,7 @@ _decode_receipt: Final = msgspec.msgpack.Decoder(Receipt).decode
 
 
 def receipt(r: ReadTransaction, number: int) -> Receipt | None:
-    """Return what was kept of the segment that was shipped last under `number`."""
+    """Return the receipt of the segment that was shipped last under `number`, or None."""
     row = r.get("meta", _RECEIPT + u64(number))
     return _decode_receipt(row) if row else None
 

@@ -245,7 +245,9 @@ def _repeat(w: WriteTransaction, changes: list[RowChange]) -> None:
 
 
 def catch_up(target: Store, tee: Tee, pause: Callable[[], None]) -> None:
-    """Apply recorded changes to `target` in rounds, until few are left."""
+    """Apply recorded changes to `target` in up to `MOST_ROUNDS` rounds, until few are left, calling `pause` between
+    slices. Raises `StoreFailure`.
+    """
     for _ in range(MOST_ROUNDS):
         changes = lasting(tee.take())
         with target.writing() as w:  # one transaction a round: its commit may be synced, and writers must not outrun it

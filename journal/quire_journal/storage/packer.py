@@ -169,7 +169,7 @@ def _names_elsewhere(folder: Path) -> set[bytes]:
 
 
 def _keyframe(number: int, value: bytes) -> BlobRow | None:
-    """Return the row of a blob without a base, if it is long enough."""
+    """Return the row of a blob that has no base and is long enough for a pack; None for others."""
     try:
         stored = blob_row.read(number, value)
     except ValueError:

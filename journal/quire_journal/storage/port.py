@@ -255,7 +255,7 @@ class OutOfOrder(Exception):
 
 
 class StoreFailure(Exception):
-    """The store could not commit (disk full, I/O error). Nothing of the transaction is stored, unless `unsure`.
+    """The store could not commit (`disk_full`, I/O error). Nothing of the transaction is stored, unless `unsure`.
 
     `for_good`: every later write fails, too, until the store is opened again. `unsure` (default: `for_good`): the
     transaction may be stored after all, for example when only the sync failed.

@@ -35,7 +35,9 @@ class Thread:
     def __init__(
         self, work: Callable[[], None], name: str, begin: Callable[..., Any] = _thread.start_new_thread
     ) -> None:
-        """Raises `RuntimeError` if the system has no more threads, or no memory for one."""
+        """Run `work` on a thread that `begin` starts. Raises `RuntimeError` if the system has no more threads, or no
+        memory for one.
+        """
         self.name, self._work = name, work
         self._begun, self._ended = threading.Lock(), threading.Lock()
         self._begun.acquire()

@@ -73,7 +73,9 @@ def verdicts(
     trees: Sequence[StoredTree] = (),
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[HeadVerdict]:
-    """Return the verdict on each claim. Of the stored `trees` only the parts that a signed root proves are used."""
+    """Return the verdict on each claim. Of the stored `trees` only the parts that a signed root proves are used. `tell`
+    gets the number of records read, and of all.
+    """
     kept = [_Kept(tree) for tree in trees]
     sizes = {claim.head.size for claim in claims}
     roots: dict[int, bytes] = {0: RightEdge().root()}

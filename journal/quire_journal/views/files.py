@@ -230,8 +230,8 @@ def versions(
     reverse: bool = False,
     displaced: bool = False,
 ) -> Iterator[Version]:
-    """Yield versions of the path with after < seq <= upto; with `displaced` also bytes that were never its state.
-    Raises `JournalDamaged`.
+    """Yield versions of the path with after < seq <= upto, oldest first or `reverse`; with `displaced` also bytes that
+    were never its state. Raises `JournalDamaged`.
     """
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)

@@ -88,7 +88,7 @@ def checked(place: Place) -> Place:
 
 def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
     """Attach a moved folder to its journal, found by the id in `.quire/workspace-id`, and rename the state folder.
-    Raises WorkspaceRefused if the id is unknown, a daemon holds the journal, or the old folder has that id, too.
+    Raises WorkspaceRefused, as when the id is unknown, a daemon holds the journal, or the old folder has that id, too.
     """
     target = place_of(root, state_dir)
     if not target.root.is_dir():
@@ -155,7 +155,9 @@ def _check_root(root: Path) -> None:
 
 
 def _check_state(place: Place) -> None:
-    """Require a state folder of this user, on a local disk, outside the workspace and of version control."""
+    """Raise WorkspaceRefused unless the state folder is this user's, on a local disk, outside the workspace, and not
+    tracked by git.
+    """
     if _within(place.state, place.root):
         raise WorkspaceRefused(f"The state folder {place.state} lies inside the workspace; choose one outside.")
     if _within(place.root, place.state):
@@ -196,7 +198,7 @@ def _check_overlap(place: Place, besides: Path | None = None) -> None:
 
 
 def _check_moved(place: Place) -> None:
-    """Refuse a moved folder whose old path is gone, as a new journal would hide the old journal."""
+    """Raise WorkspaceRefused for a moved folder whose old path is gone, as a new journal would hide the old one."""
     carried = workspace_id(place.root)
     if carried is None:
         return

@@ -383,7 +383,7 @@ class LmdbStore:
             return False
 
     def _begin_segment(self, entry_bytes: int = 0) -> bool:
-        """Fold the log and begin a segment; False if the disk refuses. Raises `StoreFailure`."""
+        """Fold the log and begin a segment; False if the disk refuses. Raises `StoreFailure`, `JournalDamaged`."""
         self._fold_first(published=True)
         if self._log.end is None and self.logged():
             raise RuntimeError("what an earlier process logged is folded first")
@@ -497,7 +497,7 @@ class LmdbStore:
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
         """Put `target` in place of the present file, on which running readers finish. Renaming is safe, as LMDB never
-        reopens the files of an open environment.
+        reopens the files of an open environment. Raises `StoreFailure`; `for_good` if the file was replaced.
         """
         assert isinstance(target, Copy)
         self._fold_first(published=True)

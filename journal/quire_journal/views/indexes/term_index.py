@@ -135,7 +135,8 @@ def _set_bit(row: bytearray, entry: int, place: int) -> None:
 def find(
     r: ReadTransaction, wanted: Sequence[Alternatives], after: int, upto: int, reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield the steps of a search in after < seq <= upto: (record reached, matching records since the last step).
+    """Yield the steps of a search in after < seq <= upto, in order or `reverse`: (record reached, matching records
+    since the last step).
 
     A match has a term of each of `wanted`, or a hash collision. Spans without a match are steps, so that the caller can
     stop.
