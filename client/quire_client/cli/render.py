@@ -212,7 +212,9 @@ ABOUT_YOU: Final = (
 
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:
-    """Return the short name of a record's writer, after `~` if it is only probable."""
+    """Return the short name of a record's writer, after `~` if it is only probable. With `person`, a write of which no
+    agent and no git command is known is `YOU`.
+    """
     name = YOU if person and record.get("unclaimed") else writer(record.get("writer"))
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
 

@@ -108,7 +108,7 @@ def asked(call: Invocation, tool: str, arguments: Mapping[str, Any]) -> dict[str
 def _on_other_hosts(
     call: Invocation, told: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield replies for checkouts on other hosts, made from the news that these hosts send to the team's hub."""
+    """Yield replies for checkouts on other hosts, made by `told` from the news that each sends to the team's hub."""
     from quire_client.hub import joined
     from quire_client.transport import NoDaemon
 
@@ -169,7 +169,7 @@ _FROM_HOSTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 def shown(reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str]) -> str:
-    """Return the replies of all checkouts as text, each below a heading."""
+    """Return the replies of all checkouts as text, each made by `show`, below a heading."""
     return "\n".join(_lines(reply["checkouts"], show))
 
 

@@ -146,8 +146,8 @@ class Invocation:
         return find_workspace(self.folder, self.state_dir, given=given)
 
     def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
-        """Return a client of the workspace. Raises NoDaemon or WorkspaceRefused if none can be reached. `told` gets a
-        starting daemon's progress messages and removes the time limit.
+        """Return a client of the workspace; with `start`, a missing daemon is started. Raises NoDaemon or
+        WorkspaceRefused if none can be reached. `told` gets its progress messages and removes the time limit.
         """
         from quire_client.cli import Progress
 
@@ -369,8 +369,8 @@ class Invocation:
         return status_of(reply)
 
     def put(self, text: str, patch: bool = False) -> None:
-        """Write `text` to stdout, through a pager if it is longer than the terminal. Raises OutputFailure if that
-        fails.
+        """Write `text` to stdout, through a pager (git's for a `patch`) if it is longer than the terminal. Raises
+        OutputFailure if that fails.
         """
         if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
             from quire_client.cli import git_pager, page

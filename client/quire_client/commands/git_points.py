@@ -120,7 +120,9 @@ Answer = dict[str, Any]
 def asked_again(
     client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer, tell: Callable[[str], None]
 ) -> Answer:
-    """Repeat a refused call with its point resolved by git, or as `before:WORD`; return `refused` if neither works."""
+    """Repeat a call that was refused for an unknown point, with the point resolved by git, or as `before:WORD`, of
+    which `tell` gets a sentence. Returns the reply; a refusal has the point as typed.
+    """
     point = refused.get("point")
     names = [name for name, value in arguments.items() if value == point]
     if refused.get("suggested_action") != "name_a_point" or not isinstance(point, str) or not names:

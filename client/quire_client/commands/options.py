@@ -96,7 +96,9 @@ def end_of(text: str) -> str:
 
 
 def point_of(text: str, end: bool = False) -> str:
-    """Return a POINT in the daemon's form: `2d` becomes a time. Raises Usage for an invalid time."""
+    """Return a POINT in the daemon's form: `2d` becomes a time. `end`: as in `end_of`. Raises Usage for an invalid
+    time.
+    """
     if not (text[:1].isdigit() or text.startswith(("now", "today", "yesterday"))):
         return text  # most points are versions or names, and the import is slow
     from datetime import UTC, datetime

@@ -46,7 +46,7 @@ def run(call: Invocation) -> int:
 
 
 def change(call: Invocation, puts: bool) -> int:
-    """Add Quire's entries to the files of an agent (`puts`), or remove them; return the exit status."""
+    """Add Quire's entries to the files of an agent (`puts`), or remove them; return the exit status. Raises Usage."""
     from quire_client.setup import agents, write as setup_write
     from quire_journal.model import Refusal
 
@@ -179,7 +179,9 @@ def _said(words: Sequence[str]) -> str:
 
 
 def scope(call: Invocation) -> Scope:
-    """Return the scope for which an agent is set up: the workspace, or with `--user` all workspaces."""
+    """Return the scope for which an agent is set up: the workspace, or with `--user` all workspaces. Raises Usage if
+    both are asked for.
+    """
     from quire_client.setup import Scope
 
     if "user" in call.options and "project" in call.options:

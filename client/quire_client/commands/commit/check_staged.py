@@ -147,8 +147,8 @@ def new_lines(lines: Iterable[Mapping[str, Any]], file: Mapping[str, Any]) -> It
 
 
 def _own_hunks(mine: Mapping[str, Any], moved_from: str, before: Callable[[str], str]) -> list[HunkLines]:
-    """The writer's hunks of a file; of one that the writer moved, and git takes for a new one, with all lines that it
-    had.
+    """Return the writer's hunks of a file; of one that the writer moved, and git takes for a new one, a hunk with all
+    lines that it had. `before` returns the old text of a path.
     """
     hunks = [_of_json(hunk) for hunk in mine.get("hunks") or ()]
     if mine.get("moved_from", moved_from) == moved_from:

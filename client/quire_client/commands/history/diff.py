@@ -75,7 +75,7 @@ def _nothing(arguments: Mapping[str, Any], bare: bool) -> str:
 
 
 def _parted(call: Invocation) -> tuple[dict[str, str], list[str]]:
-    """Return (points, paths) of the command line: `A..B`, `A B` or `A` before the paths."""
+    """Return (points, paths) of the command line: `A..B`, `A B` or `A` before the paths. Raises Usage."""
     words = list(call.arguments)
     if not words or _is_path(call, words[0]):
         return {}, words

@@ -213,7 +213,7 @@ def _hunk_words(rows: Sequence[str], colours: render.Palette) -> Iterator[str]:
 
 
 def changed_words(before: str, after: str, paint: Callable[[str, str], str]) -> str:
-    """Return both texts merged into one, with removed and added words marked."""
+    """Return both texts merged into one, with removed and added words marked, and painted by `paint` (text, colour)."""
     from quire_journal.text import blocks, common_lines
 
     a, b = (_WORD.findall(render.clean_text(text)) for text in (before, after))

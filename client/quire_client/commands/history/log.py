@@ -143,7 +143,7 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
     """Print the newest changes of the team's host `--host`, from the history that it has shipped. Returns the exit
-    status.
+    status; raises Usage without a team, for an unknown host, or for an option that it cannot select by.
     """
     from quire_client.hub import at_hub, histories, joined, newest_work
     from quire_client.ship import FarSideUnreachable, HubAddress

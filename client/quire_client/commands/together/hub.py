@@ -24,7 +24,7 @@ FIRST_WAIT_S: Final = 10.0
 
 
 def run(call: Invocation) -> int:
-    """Perform the action that the first word names; `status` without one. Returns the exit status."""
+    """Perform the action that the first word names; `status` without one. Returns the exit status; raises Usage."""
     from quire_client.ship import FarSideUnreachable
 
     verb = call.arguments.pop(0) if call.arguments else "status"
