@@ -101,7 +101,7 @@ class HostHistory:
 
     def _records(self, until: int = -1, since_ns: int = 0) -> Iterator[Record]:
         """Yield the records of unread segments, newest first, until one is older than `since_ns` or the writer `until`
-        is known.
+        is known. Raises as `versions`.
         """
         while self._read < len(self._numbers) and until not in self._names:
             number = self._numbers[self._read]

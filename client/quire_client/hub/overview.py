@@ -62,7 +62,9 @@ def _at_hub(journal: str, label: str, last: int, data: bytes | None) -> JournalA
 
 
 def checked_journal(far: FarSide, journal: str, card: Card | None, contents: bool) -> JournalVerdict:
-    """Read and check all of a journal; without a card, no signatures. Raises `FarSideUnreachable`."""
+    """Read and check all segments of a journal, with `contents` also its blobs; without a card, no signatures. Raises
+    `FarSideUnreachable`.
+    """
     try:
         keys = [read_vkey(line) for line in card.keys.splitlines()] if card is not None else []
     except BadNote as error:

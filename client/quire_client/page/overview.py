@@ -55,7 +55,9 @@ class Overview:
         static: Mapping[str, tuple[bytes, str]],
         hosts: Iterable[str] = (),
     ) -> None:
-        """`page_of` returns the page of the workspace with this id; it raises LookupError for an unknown id."""
+        """`page_of` returns the page of the workspace with this id; it raises LookupError for an unknown id. `listed`
+        returns the rows of the list; the others are as in `app.application`.
+        """
         self._listed, self._page_of, self._renew = listed, page_of, renew
         self._pages: dict[str, PageGate] = {}  # by the workspace's id
         self._keys = Keys()

@@ -91,7 +91,9 @@ def hooks_folder(git_path: str, root: Path, shared: bool) -> Path:
 
 
 def git_hook_files(folder: Path, quire: str, trailers: bool, tied: bool) -> Iterator[File]:
-    """Yield the git hooks of a folder, with the functions that add and remove Quire's block."""
+    """Yield the git hooks of a folder, with the functions that add and remove Quire's block. `trailers`: also the hook
+    that adds trailers to a commit's message; `tied` as in `File`.
+    """
     for name in hook_names(trailers):
         yield File(folder / name, partial(put, name, quire), take, tied, MODE)
 

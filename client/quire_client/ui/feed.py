@@ -22,7 +22,9 @@ class News(NamedTuple):
 
 
 class LiveFeed:
-    """Follows the journal in its own thread, and reports new records and lost connections."""
+    """Follows the journal in its own thread, and reports new records and lost connections by `tell`. `pause` waits
+    some seconds before the next attempt.
+    """
 
     def __init__(
         self, connect: Callable[[], Client], tell: Callable[[News], None], pause: Callable[[float], None]
