@@ -33,7 +33,7 @@ MOST_LISTED: Final = 10_000
 
 class Rules(Protocol):
     def ignored(self, path: str, folder: bool) -> bool:
-        """True if `path` is left out."""
+        """True if `path`, which is a folder or not, is left out."""
 
 
 class _NothingIgnored:

@@ -411,7 +411,7 @@ _CLASSES: Final = {
 
 
 def _bracket(line: str, at: int) -> tuple[int, str]:
-    """Return the regex of a bracket expression whose inside begins at `at`, and the index after it; 0: not closed.
+    """Return (index after the bracket expression whose inside begins at `at`, its regex); (0, ""): it is not closed.
 
     As in git's wildmatch.c, `!` or `^` negates, a first `]` is itself, a backslash escapes, and no set matches "/".
     """
@@ -444,7 +444,7 @@ def _member(line: str, at: int) -> tuple[str, int]:
 
 
 def _open_ended(line: str | None) -> str | None:
-    """Return `line` with stars in pathspec's syntax.
+    """Return `line` (None: None) with stars in pathspec's syntax.
 
     A name of several stars is `**`. A final `**` gets a last name, or pathspec would match the folder before.
     """
@@ -466,7 +466,7 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """Return pathspec's prefix regex as one that matches the whole path, and True if it matches a name alone."""
+    """Return (pathspec's prefix regex `source` as one for a whole name or path, True if it is for a name alone)."""
     if source == ".":  # pathspec's short form of "*"
         return ".+", True
     source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")

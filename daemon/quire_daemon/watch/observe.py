@@ -162,8 +162,9 @@ class Observer:
     ) -> Observation:
         """Look at `path` (as on disk) and return the event that the journal lacks, unrecorded.
 
-        `look`: a look at this moment. `ignored`: mark the file as unwatched, unread. Raises `FileBusy`, `FileInFlight`,
-        and as `commit` if a pending rollback cannot be logged first.
+        `look`: a look at this moment. `ignored`: mark the file as unwatched, unread. `unfinished_ok`: also read a file
+        open for writing. Raises `FileBusy`, `FileInFlight`, and as `commit` if a pending rollback cannot be logged
+        first.
         """
         name = journal_path(path)
         if self.in_flight.writes(name):
@@ -193,7 +194,9 @@ class Observer:
         self._note_seen(path, sighting, observation.event is not None)
 
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
-        """Add an outside write and its writers to the next commit; one by several calls becomes as many versions."""
+        """Add an outside write and its writers to the next commit; one by several calls becomes as many versions.
+        `captured`: the journal may have its bytes.
+        """
         image, path = observation.sighting.image, journal_path(observation.path)
         data = image.data if image is not None and captured else None
         parts = self.attribute(event, observation.head, data, observation.sighting.signature)

@@ -271,7 +271,7 @@ class Outside:
         self._named.name(path, evidence, since, since + STANDS_S, late=True)
 
     def _may_be_brief(self, one: Observation) -> bool:
-        """True if this state, or what is known of its writer, may be brief.
+        """True if this state, or what is known of its writer, may soon be another, so that a later look decides.
 
         Git and some editors remove a file and write it again: two events would attribute all lines to the last writer.
         """

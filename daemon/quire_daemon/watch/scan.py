@@ -73,6 +73,7 @@ def compare_all(
     """Compare the tree with the journal. Raises `RootUnmounted`, and the errors of `crawl` and of the store.
 
     `saved` reads the stat cache. `could_keep`: True if the settings now allow the bytes of this uncaptured version.
+    `cancelled`: as in `crawl`.
     """
     names = PathNames()
     with store.reading() as reading:

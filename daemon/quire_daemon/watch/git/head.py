@@ -189,7 +189,7 @@ class GitHead:
         return str(self.now)
 
     def expect(self, now_ns: int) -> None:
-        """HEAD was written: `finished` returns the move, as soon as its log says why."""
+        """Note that HEAD was written, so that `finished` returns the move as soon as its log says why."""
         self._expected_ns = self._nameless_ns = now_ns + EXPECTED_NS
 
     def awaits_name(self, now_ns: int) -> bool:
@@ -403,7 +403,9 @@ class _Logged(msgspec.Struct, frozen=True):
         return cls(first, _text(commits[1]), int(stamp[1]) if stamp is not None else 0, _text(said))
 
     def branches(self, before: str) -> tuple[str, str, bool]:
-        """Return the names of the branches before and after, and whether the line tells the latter."""
+        """Return (branch before, branch after, True if the line tells the latter); a branch is "" for a bare commit.
+        `before` is the branch known so far.
+        """
         named = _BRANCHES.match(self.said)
         if named is None:
             return before, before, False
