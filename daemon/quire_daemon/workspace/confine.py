@@ -204,7 +204,9 @@ class Beneath:
             os.close(seen)
 
     def _open_unseen(self, path: str, flags: int) -> int:
-        """Open without O_PATH; a second check of the kind closes the gap between check and open."""
+        """Open without O_PATH; a second check of the kind closes the gap between check and open. Raises as
+        `open_file`.
+        """
         if self._stat(path).kind != "file":
             raise NotRegular(path)
         fd = self.reach(path, flags)

@@ -23,7 +23,9 @@ _HOPS: Final = 100
 
 
 class Exchanger:
-    """Swaps, removes and renames files. Not thread-safe: only for the main loop's thread."""
+    """Swaps, removes and renames files; raises OSError (nothing changed), InDoubt, and as `Beneath.parent`. `pinned` as
+    in `Workspace.perform`. Not thread-safe: only for the main loop's thread.
+    """
 
     def __init__(self, means: WriteContext) -> None:
         self._beneath, self._reading, self._tmp, self._protection, self._displaced_files, self._step = means
@@ -36,8 +38,8 @@ class Exchanger:
         new: tuple[Held, bytes | None],
         pinned: bool,
     ) -> SwapDone | SwapLost:
-        """Exchange the file `base` at `path` for `new`, named `tmp_name` in `.quire/tmp`; both come with their
-        bytes.
+        """Exchange the file `base` at `path` for `new`, named `tmp_name` in `.quire/tmp`, both given with their bytes;
+        put another program's file back.
         """
         planned, before = base
         with self._beneath.parent(path) as (folder, name):
@@ -76,7 +78,7 @@ class Exchanger:
         return lost
 
     def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> SwapDone | SwapLost:
-        """Rename the file at `path` to `tmp_name`; put it back if it is not `base`."""
+        """Rename the file at `path` to `tmp_name`; put it back if it is not `base` with the bytes `before`."""
         with self._beneath.parent(path) as (folder, name):
             try:
                 syscalls.rename_new(folder, name, self._tmp, tmp_name)

@@ -98,7 +98,7 @@ class FileReader:
         return self.hold_fd(self._beneath.open_file(path), path)
 
     def hold_fd(self, fd: int, path: str) -> Held:
-        """Lease `fd` as `hold` does; it is taken over, and closed on an error."""
+        """Lease `fd` as `hold` does; it is taken over, and closed on an error. Raises FileBusy, OSError."""
         try:
             leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))
@@ -120,8 +120,8 @@ class FileReader:
         return given.stamps and (given.fine_stamps or not self._is_fresh(signature))
 
     def read(self, path: str, limit: int, unfinished_ok: bool) -> Image:
-        """Read the file `path` consistently, up to `limit` bytes. Raises FileBusy, FileVanished, NotRegular, TooLarge,
-        Refusal.
+        """Read the file `path` consistently, up to `limit` bytes; with `unfinished_ok` also one open for writing.
+        Raises FileBusy, FileVanished, NotRegular, TooLarge, Refusal.
         """
         try:
             held = self.hold(path)

@@ -52,7 +52,9 @@ class Places:
         self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
     def place(self, given: str, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """Return the place that `given` leads to. Raises Refusal (NoPath, outside_workspace, permission_denied)."""
+        """Return the place that `given` leads to; `writing` and `followed` as in `Workspace.place`. Raises Refusal
+        (NoPath, outside_workspace, permission_denied).
+        """
         self._check_shape(given)
         names = self._relative(given, policy)
         route = self._resolve(names, given) if followed else self._resolve_above(names, given)
@@ -223,8 +225,8 @@ class Places:
         return compiled
 
     def _check_inodes(self, route: _Route, given: str) -> None:
-        """Refuse a protected file under another name, and files in a git folder of any name (bare repository, target of
-        a `.git` file).
+        """Raise Refusal for a protected file under another name, and for files in a git folder of any name (bare
+        repository, target of a `.git` file).
         """
         guarded, names = self._guarded(), route.done
         found = None if route.look is None else route.look.signature
