@@ -91,7 +91,9 @@ class _Batch(msgspec.Struct):
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all operations. Raises one `Refusal` that lists all failed operations."""
+    """Return the splices of all operations. Raises `Refusal`: one that lists all failed operations, or for none, or for
+    two that overlap.
+    """
     if not params.operations:
         message = "There is no operation; give at least one."
         raise Refusal("empty_operations", message, "provide_at_least_one_operation")

@@ -25,7 +25,9 @@ class ReplaceParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices for the first `count` matches of `old_text`. Raises `Refusal` if there are none."""
+    """Return the splices for the first `count` matches of `old_text`. Raises `Refusal` if there are none or too many,
+    or the text is empty.
+    """
     if not params.old_text:
         raise empty_old_text("`old_text`", replacements_made=0)
     found = count_of(sight.text, params.old_text)

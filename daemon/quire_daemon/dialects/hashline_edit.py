@@ -99,8 +99,8 @@ def proof(params: HashlineParams) -> Proof:
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
-    """Convert the request's edits to structs. Raises `Refusal` for an edit of unknown form, an empty `rename`, or
-    `delete` with edits or `rename`.
+    """Convert the request's edits to structs. Raises `Refusal` for an edit of unknown form, one that replaces a text
+    unless `allow_replace_text`, an empty `rename`, or `delete` with edits or `rename`.
     """
     if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
@@ -212,7 +212,9 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all edits. Raises one `Refusal` that lists all references whose line has another ID."""
+    """Return the splices of all edits. Raises `Refusal`: one that lists all references whose line has another ID, or
+    for no or malformed edits, and edits that cannot be made together.
+    """
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
     if not edits:
         raise Refusal("no_op", "There is no edit.", "provide_at_least_one_edit")

@@ -88,7 +88,7 @@ class _Span(msgspec.Struct, frozen=True):
 
 
 class _Work:
-    """Finds the positions (lines from 0) of the hunks of one file's patch."""
+    """Finds the positions (lines from 0) of the hunks of one file's patch. `known` as in `plan_file`."""
 
     def __init__(self, patch: FilePatch, text: Text, known: bool) -> None:
         self.text = text
