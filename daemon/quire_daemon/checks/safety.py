@@ -39,7 +39,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
-        """Regular expression for comments, strings and brackets, and the method for each."""
+        """(Regular expression for comments, strings and brackets; mark → the method that reads on from it)."""
         acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
         if self.block_comment:
             acts[self.block_comment[0]] = _Reader.block_comment

@@ -108,7 +108,7 @@ def _exe(pid: int, proc: str) -> str:
 
 
 def _family(pid: int, proc: str) -> Iterator[int]:
-    """The process and its living descendants, parents first."""
+    """Yield the pids of the process and its living descendants, parents first."""
     waiting = [pid]
     while waiting:
         one = waiting.pop()
@@ -126,7 +126,9 @@ def _family(pid: int, proc: str) -> Iterator[int]:
 
 
 def _written(pid: int, proc: str, must_be: bool) -> int:
-    """Bytes that the process, and children that it waited for, have written. Raises OSError if that may not be read."""
+    """Return the bytes that the process, and children that it waited for, have written; 0 if it has ended, which raises
+    OSError if it `must_be`. Raises OSError if the number may not be read.
+    """
     try:
         with open(f"{proc}/{pid}/io", "rb", 0) as file:
             told = dict(line.split(b": ") for line in file.read().splitlines())

@@ -69,7 +69,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return None
 
     def make_room(self, path: str, seq: int) -> bool:
-        """Remove the folder at `path`, which record `seq` replaces; return False if it has more than folders."""
+        """Remove the folder at `path`, which record `seq` replaces; return False if it holds anything but folders."""
         inside, cut = all_in(self.workspace.root, disk_path(path), MOST_LISTED)
         if cut or not all(name.endswith("/") for name in inside):
             return False
@@ -77,7 +77,7 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
-        """Perform a logged write; return False if another program's file is there."""
+        """Perform a logged write; return False if it is refused or another program's file is there."""
         try:
             for path in names(step):  # an imported journal may hold writes that no tool would be allowed
                 self.workspace.place(disk_path(path), writing=True, policy=Policy(), followed=False)
