@@ -86,7 +86,7 @@ def free_bytes(folder: Path) -> int:
 
 
 def require_room(folder: Path, copy_bytes: int) -> None:
-    """Raise `StoreFailure` if a copy of `copy_bytes` does not fit, with room for other writers."""
+    """Raise `StoreFailure` if a copy of `copy_bytes` does not fit, with room for other writers; OSError if unknown."""
     needed, free = copy_bytes + _ROOM_BYTES, free_bytes(folder)
     if free < needed:
         raise StoreFailure(

@@ -10,7 +10,9 @@ V = TypeVar("V")
 
 
 class Recent(Generic[V]):
-    """Most recently used values, up to a total weight of `bound`. For one thread."""
+    """Most recently used values, up to a total weight of `bound`; `weight` returns that of a value, and one above
+    `heaviest` is not kept. For one thread.
+    """
 
     def __init__(self, bound: int, weight: Callable[[V], int], heaviest: int | None = None) -> None:
         self._bound = bound

@@ -44,7 +44,7 @@ class InUse(Generic[C]):
         return self._present
 
     def enter(self) -> C:
-        """Return the present environment, kept open until `leave`."""
+        """Return the present environment, kept open until `leave`. Raises as `get`."""
         with self._lock:
             opened = self.get()
             opened.users += 1

@@ -86,7 +86,9 @@ class Pool:
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run `work`, which must not raise. Raises `RuntimeError`, and drops the work, if there is no thread."""
+        """Run `work`, which must not raise. Raises `RuntimeError`, and drops the work, if the pool is closed or has no
+        thread.
+        """
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the pool is closed")

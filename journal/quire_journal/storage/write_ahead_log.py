@@ -104,7 +104,7 @@ class WriteAheadLog:
         return found
 
     def whole(self) -> list[bytes]:
-        """Return every intact entry, regardless of the database's place and of gaps."""
+        """Return every intact entry, regardless of the database's place and of gaps. Raises OSError."""
         found: list[bytes] = []
         for number in self._numbers():
             data, at = (self._folder / _name(number)).read_bytes(), 0
@@ -221,7 +221,7 @@ def _behind(data: bytes, number: int) -> LogPosition:
 
 
 def _entries(data: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the intact entries, each with the offset of its end. Raises `JournalDamaged` for a hole."""
+    """Yield (offset of its end, entry) of the intact entries. Raises `JournalDamaged` for a hole."""
     at = _SEGMENT.size
     while (entry := _entry(data, LogPosition(number, at))) is not None:
         at += _ENTRY.size + len(entry)
