@@ -231,8 +231,8 @@ class Invocation:
         return seconds
 
     def number(self, name: str) -> int | None:
-        """Return the integer value of an option, or None if the option is not given. Raises Usage if the value is not
-        an integer.
+        """Return the value of an option as a number, or None if the option is not given. Raises Usage if it is not a
+        whole number of at most 18 digits.
         """
         text = self.options.get(name)
         if text is None:
