@@ -56,7 +56,9 @@ KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned, 
 
 
 class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """State of one path after one record. `blob` is b"" for a gone or uncaptured path."""
+    """State of one path after one record. `blob` is b"" for a gone path, and if the hash of uncaptured bytes is
+    unknown.
+    """
 
     seq: int
     at_ns: int
