@@ -24,7 +24,9 @@ class DueQueue:
         self._first.setdefault(path, (now, evidence))
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None, late: bool = False) -> None:
-        """Plan a look at `path`, at once or at the time `at`. `late`: no caller waits for it."""
+        """Plan a look at `path`, at once or at the time `at`, unless an earlier one is planned. `late`: no caller waits
+        for it.
+        """
         self.keep(path, evidence, now)
         (self._late.add if late else self._late.discard)(path)
         at = now if at is None else at
