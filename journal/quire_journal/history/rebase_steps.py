@@ -323,7 +323,7 @@ class StepRebase:
 
 
 def _cells(other: Splice, s: Splice) -> Iterator[LineRange]:
-    """Yield the base's lines that `other` changed: each that `s` changes, too, or all as one range if their number
+    """Yield the lines before both that `other` changed: each that `s` changes, too, or all as one range if their number
     changed.
     """
     if len(other.lines) != other.stop - other.start:
