@@ -259,7 +259,7 @@ _IN_HEADS_LOG: Final = re.compile(
     r"|(?P<several>(?:pull|rebase)\b[^:(]*) \([a-z]+\): .*"
     r"|(?P<whole>(?:merge|pull|rebase)\b[^:]*): (?:Fast-forward|Merge made by |returning to |checkout |updating HEAD).*"
 )
-"""Entries of HEAD's log that tell the move beside the command that made it."""
+"""Pattern of an entry of HEAD's log that has more than the command; a group has what is left of the command."""
 
 
 def git_command(said: str) -> str:

@@ -41,7 +41,7 @@ def checkouts_of(call: Invocation) -> list[Member]:
 
 
 def told_by(call: Invocation, one: Member, ask: Callable[[Client], T]) -> T | None:
-    """Return what `ask` is told by the daemon of a checkout; None if none answers."""
+    """Return the result of `ask`, called with a client of a checkout's daemon; None if no daemon answers."""
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import WorkspaceRefused
 

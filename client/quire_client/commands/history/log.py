@@ -424,7 +424,9 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
 
 
 def _kind(record: Mapping[str, Any]) -> str:
-    """Return what a record tells of; of an outside write whose writer is known, the evidence in place of `outside`."""
+    """Return a record's kind as shown: an outside write whose writer is known as `written (exact)`, with its evidence,
+    and as `first seen` if the first capture found it.
+    """
     kind, writer = render.one_line(record.get("kind", "")).replace("_", " "), record.get("writer") or {}
     if kind == "outside written" and record.get("evidence") == "captured":
         return "first seen"  # older than the journal: time and writer are unknown
