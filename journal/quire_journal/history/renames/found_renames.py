@@ -23,7 +23,7 @@ BESIDE_NS: Final = 1_000_000_000
 """Maximum pause in ns between the records of the two names of a file, unless git moved it or a scan found it."""
 
 MOST_BESIDE: Final = 100
-"""Maximum number of records around such a version that are searched, in each direction."""
+"""Maximum number of records searched in each direction around a version that git did not move and no scan found."""
 
 MOST_READ: Final = 20_000
 """Maximum number of records that are searched in all; then no further rename is found."""
