@@ -265,9 +265,8 @@ class Invocation:
         return (given, self.options["at"]) if "at" in self.options else self.path_at(given)
 
     def path_at(self, text: str) -> tuple[str, str]:
-        """Split `PATH@POINT` at the last `@` into (path, point); the point may be "".
-
-        An existing file with the whole name is a path. Raises Usage if the point is an invalid time.
+        """Split `PATH@POINT`, or git's `POINT:PATH`, into (path, point); the point is "" if there is none, or if a file
+        has the whole name. Raises Usage if the point is an invalid time.
         """
         path, sign, point = text.rpartition("@")
         if os.path.lexists(self.folder / text):
@@ -314,8 +313,8 @@ class Invocation:
             )
 
     def in_workspace(self, path: str) -> str:
-        """Return a path of the command line in the daemon's form: relative to the workspace, escaped as in the journal.
-        Raises Usage for an empty path, which would select all files.
+        """Return a path of the command line in the daemon's form: relative to the workspace (absolute if outside),
+        escaped as in the journal. Raises Usage for an empty path, which would select all files, and for PATH:LINES.
         """
         if not path:
             raise Usage("A path is empty; `.` names the whole folder.")
