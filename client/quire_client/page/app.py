@@ -242,7 +242,7 @@ class PageRoutes:
     # ── what changes something ──
 
     async def change(self, request: Request) -> Response:
-        """Plan the undo of changes, or execute such a plan, as the request's body says."""
+        """Plan the undo of changes, execute such a plan, or mark what a review showed, as the request says."""
         tool, body = request.path_params["tool"], await _body(request)
         try:
             arguments = change_of(tool, body)

@@ -22,8 +22,8 @@ Pause = Callable[[float], Awaitable[None]]
 
 
 async def events(ask: Ask, cursor: str, good: Callable[[], bool], pause: Pause = asyncio.sleep) -> AsyncIterator[bytes]:
-    """Yield server-sent events with the records after `cursor` ("": from now) until `good` returns False. `ask` calls
-    the tool `since` with these arguments; `pause` waits some seconds.
+    """Yield server-sent events with the records after `cursor` ("": from now) until `good` returns False or the daemon
+    refuses. `ask` calls the tool `since` with these arguments; `pause` waits some seconds.
     """
     lost = False
     yield b"retry: 500\n\n"

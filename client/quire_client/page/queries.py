@@ -104,9 +104,9 @@ def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def change_of(tool: str, body: object) -> dict[str, Any]:
-    """Return a changing tool's arguments from a request's body.
+    """Return the arguments of a tool of `CHANGES` or `MARKS` from a request's body.
 
-    Raises Refusal unless the body asks for a plan or executes one.
+    Raises Refusal for another tool, or unless the body asks for a plan, executes one, or has `upto` for a mark.
     """
     if tool not in (*CHANGES, *MARKS):
         raise Refusal("unknown_tool", f"There is no change {tool[:40]!r}.")
