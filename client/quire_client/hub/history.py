@@ -63,8 +63,8 @@ class HostHistory:
         self._read = 0  # number of segments read
 
     def versions(self, path: str = "", since_ns: int = 0) -> Iterator[tuple[Record, int, tuple[str, ...]]]:
-        """Yield (record, writer, paths) of each record that names a file, except reads and leases, newest first. `path`
-        selects a file, or the content of a folder.
+        """Yield (record, writer, paths) of each record that names a file, except reads and leases, newest first, from
+        the segments that this object has not read yet. `path` selects a file, or the content of a folder.
 
         Raises `FarSideUnreachable`, `BadSegment` and `JournalDamaged`.
         """
@@ -135,7 +135,7 @@ def histories(
     connection: NatsConnection, far: FarSide, wanted: Callable[[str, Card | None], bool]
 ) -> tuple[list[HostHistory], list[str]]:
     """Return the histories of the journals that `wanted` selects by name and card, and the labels of all journals at
-    the hub.
+    the hub. Raises `FarSideUnreachable`.
     """
     cards = labels(connection)
     there = [(journal, card_of(cards, journal)) for journal in far.segments.journals()]
@@ -146,7 +146,9 @@ def histories(
 def of_other_hosts(
     connection: NatsConnection, far: FarSide, journal: str, known: Collection[str] = ()
 ) -> list[HostHistory]:
-    """Return the histories of the other journals of the same repository as `journal`, without those in `known`."""
+    """Return the histories of the other journals of the same repository as `journal`, without those in `known`. Raises
+    `FarSideUnreachable`.
+    """
     mine = card_of(labels(connection), journal)
     found, _ = histories(
         connection,

@@ -53,7 +53,9 @@ def without_password(address: str) -> str:
 
 
 def open_far_side(address: str) -> FarSide:
-    """Open the remote store at `address`. Raises FarSideUnreachable for an invalid address, or if boto3 is missing."""
+    """Open the remote store at `address`. Raises FarSideUnreachable for an invalid address, if boto3 or nats-py is
+    missing, or if the hub does not answer.
+    """
     parts = urlsplit(address)
     if parts.scheme == "s3":
         endpoint = parse_qs(parts.query).get("endpoint", [""])[0]
