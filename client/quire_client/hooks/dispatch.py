@@ -123,8 +123,8 @@ def _numbered(row: str) -> str:
 
 
 def notice(reply: Mapping[str, Any]) -> str:
-    """Return the message to the agent about changes of other writers to files that it has read; "" if there are
-    none.
+    """Return the message to the agent about files that it has read and that other writers, or its own command, changed;
+    "" if there are none.
     """
     news, own = list(reply.get("news") or ()), list(reply.get("changed_by_command") or ())
     if own:

@@ -148,7 +148,7 @@ def _serve_all(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) 
         place = found.place
 
         def own() -> str:
-            """Return the token of this workspace's page here, as the token in its folder is for `quire page` there."""
+            """Return the token of this workspace's page, derived from the token of the page of all workspaces."""
             return hmac.new(token_in(token_file).encode(), asked.encode(), "sha256").hexdigest()
 
         daemons.append(Daemon(partial(_client, call, place)))

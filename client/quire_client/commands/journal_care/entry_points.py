@@ -31,7 +31,7 @@ Check = tuple[str, bool, str]
 
 
 def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Iterator[Check]:
-    """Test every entry point: the fast client, the agents' hooks, and their MCP servers."""
+    """Test every entry point and yield the result: the fast client, the agents' hooks, and their MCP servers."""
     yield "quick line", *_quick(place)
     servers: dict[tuple[str, ...], tuple[WayIn, list[str]]] = {}
     for name in AGENTS:

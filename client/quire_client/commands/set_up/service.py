@@ -55,7 +55,7 @@ def install(call: Invocation) -> int:
 
 
 def uninstall(call: Invocation) -> int:
-    """Stop the service and remove its files. Raises Refusal if it cannot be stopped."""
+    """Stop the service and remove its files; return the exit status. Raises Refusal if it cannot be stopped."""
     from quire_client.setup import write as setup_write
     from quire_journal.model import Refusal
 
@@ -84,7 +84,7 @@ def uninstall(call: Invocation) -> int:
 
 
 def status(call: Invocation) -> int:
-    """Print the state of the service's files, the service manager and the daemon."""
+    """Print the state of the service's files, the service manager and the daemon; return the exit status."""
     from quire_client.setup import write as setup_write
     from quire_journal.workspaces import running
 
