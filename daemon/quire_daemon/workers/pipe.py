@@ -27,7 +27,7 @@ def received(pipe: IO[bytes]) -> bytes:
 
 
 def die_with(parent: int) -> None:
-    """Let the kernel kill this process when `parent` ends (Linux), and disable core dumps."""
+    """Let the kernel kill this process when `parent` ends (Linux), and disable core dumps. Exits if it has ended."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         import ctypes

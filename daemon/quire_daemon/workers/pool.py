@@ -39,8 +39,8 @@ class Jobs:
         workers: int = 2,
         keeps: bool = True,
     ) -> None:
-        """`publish` runs before each job, so that the job reads the loop's state of the journal. With `keeps`, a job
-        waits for a free thread; else it fails.
+        """`publish` runs before each job, so that the job reads the loop's state of the journal. If no thread can be
+        started, a job waits for one with `keeps`; else it fails.
         """
         self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
