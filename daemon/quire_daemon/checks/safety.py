@@ -92,8 +92,8 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
 
 
 Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]
-"""Returns syntax errors of an edit as (line, message); () for a file that did not parse before, None without a grammar.
-May block; call it once.
+"""Returns syntax errors of an edit as (line, message); () for a file that did not parse before, None if it was not
+parsed, as without a grammar. May block; call it once.
 """
 
 Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
@@ -113,7 +113,7 @@ def check(
 ) -> list[Suspicion]:
     """Return warnings about an edit that replaces the lines `splices` of `before`. `faults_of`: the parser's errors.
 
-    Brackets are counted if there is no grammar, or after a parser error, because their message is plainer.
+    Brackets are counted unless the parser finds no error; if both find one, the brackets' message is plainer.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:

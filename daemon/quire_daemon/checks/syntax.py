@@ -85,7 +85,7 @@ class SyntaxChecker:
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
         """Start parsing an edited file. The returned function waits for new syntax errors: (line, message), () for none
-        or a file that did not parse before, None without a grammar.
+        or a file that did not parse before, None if it cannot be parsed: no grammar, too large, or the parser failed.
 
         Never raises. An answer not read before the next call is lost.
         """
