@@ -17,7 +17,7 @@ _M_MMAP_THRESHOLD: Final = -3
 
 
 def memory_left() -> int:
-    """Return the bytes left under RLIMIT_AS; `sys.maxsize` without a limit."""
+    """Return the bytes left under RLIMIT_AS; `sys.maxsize` without a limit, or if the use is unknown."""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most == resource.RLIM_INFINITY:
         return sys.maxsize
