@@ -35,7 +35,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
     root: Path
     branch: str
     file: ChangedFile
-    mine: str  # sha256 of the file here; "" if it is empty or missing
+    mine: str  # sha256 of the file here; "" if it is empty or missing, "unread" if it cannot be read
     preview: Preview | None  # None: not comparable
 
     @property
@@ -69,8 +69,8 @@ class Comparer:
         self.head = ""  # commit of HEAD here
 
     def run(self, touched: Iterable[str], rung: Iterable[Path], look_around: bool) -> KnownElsewhere:
-        """Compare the files `touched` in this checkout, and all files of the checkouts `rung` (state folders).
-        `look_around`: also find new and removed checkouts.
+        """Compare the files `touched` in this checkout, and all files of the checkouts `rung` (state folders), or of
+        all checkouts if HEAD here has changed. `look_around`: also find new and removed checkouts.
         """
         changed = self._look_around() if look_around else set()
         for state in rung:

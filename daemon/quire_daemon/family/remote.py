@@ -21,10 +21,12 @@ MOST_HOSTS: Final = 200
 MOST_WRITERS: Final = 50
 
 GRACE_NS: Final = 5_000_000_000
-"""Age below which no warning is given, as a new lease takes time to reach the hub."""
+"""Age in nanoseconds of an own lease from which warnings are given: a new one takes time to reach the hub."""
 
 Standing = Literal["held", "taken", "unconfirmed"]
-"""Standing of an own exclusive lease at the hub: `taken` means that another host holds one there."""
+"""Standing of an own exclusive lease at the hub: `taken` means that another host holds one there, `unconfirmed` that
+nothing is known for certain.
+"""
 
 UNCONFIRMED: Final = "lease_unconfirmed"
 TAKEN: Final = "lease_taken"
