@@ -40,8 +40,8 @@ def is_glob(path: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matches(glob: str) -> Callable[[str], object]:
-    """Return a function that says whether a path matches `glob` (`.gitignore` syntax). Raises `ValueError` if no path
-    can match.
+    """Return a function that says whether a path matches `glob` (`.gitignore` syntax, not empty). Raises `ValueError`
+    if it is invalid or no path can match.
     """
     try:
         (pattern,) = GitIgnoreSpec.from_lines(["\\" + glob if glob[0] in "!#" else glob]).patterns
@@ -57,7 +57,7 @@ def matches(glob: str) -> Callable[[str], object]:
 
 
 def common_part(glob: str) -> str:
-    """Return a text that every path matched by `glob` contains; "" if there is none or `glob` has no wildcard."""
+    """Return a text that every path matched by `glob` contains; "" if none is known or `glob` has no wildcard."""
     if _UNCLEAR.search(glob) or not _WILD.search(glob):
         return ""
     return max(map(str.strip, _NOT_LITERAL.split(glob)), key=len)
