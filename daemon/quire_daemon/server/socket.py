@@ -186,8 +186,8 @@ class Server:
         return incoming
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
-        """Send a reply, or buffer it until the client reads. A reply to a disconnected client is dropped and
-        counted.
+        """Send a reply, or buffer it until the client reads. A reply to a disconnected client, or beyond `MOST_UNREAD`,
+        is dropped and counted.
         """
         frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         if identity.startswith(PREFIX):
