@@ -89,7 +89,7 @@ def finish(beneath: Beneath, path: str, mode: int) -> bool:
 
 def unmake(beneath: Beneath, write: Make) -> SwapDone | SwapLost:
     """Remove the result of `make` if it is still a link with the same target, or an empty folder; else return
-    `SwapLost`.
+    `SwapLost`. Raises OSError, Refusal, FileVanished.
     """
     if write.entry == LINK:
         try:

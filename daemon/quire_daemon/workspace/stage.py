@@ -128,15 +128,15 @@ class FileStager:
         self._numbers: Iterator[int] = count(1)
 
     def stage(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare `writes`, each with an open descriptor until synced. Raises Refusal (permission_denied, disk_full),
-        removing all temporary files.
+        """Prepare `writes`, each with an open descriptor until synced. Raises Refusal or OSError, removing all
+        temporary files.
         """
         written = self.write(writes)
         self.sync(written)
         return self.name(written)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """First part of `stage`; `sync` must follow. Raises Refusal, removing also the earlier files `with_`."""
+        """First part of `stage`; `sync` must follow. Raises as `stage`, removing also the earlier files `with_`."""
         written = with_ or UnsyncedWrites([], [])
         with self._whole(written):
             for write in writes:
@@ -151,12 +151,12 @@ class FileStager:
         return written
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """Second part of `stage`: wait for the disk. Raises Refusal."""
+        """Second part of `stage`: wait for the disk. Raises as `stage`."""
         with self._whole(written):
             self._sync(written.unnamed)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """Last part of `stage`. Raises Refusal."""
+        """Last part of `stage`. Raises as `stage`."""
         with self._whole(written):
             for one in written.unnamed:
                 self._name(one)
@@ -333,7 +333,7 @@ def write_all(fd: int, data: bytes, at: int = 0) -> None:
 def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None:
     """Copy owner, mode, ACL and attributes of the file `source` (may be O_PATH) to `target`.
 
-    Raises Refusal if the owner cannot be copied.
+    Raises Refusal if the owner cannot be copied; OSError.
     """
     _copy_owner(source, target, write.path)
     # Keep the mode on disk unless the decision changes it: a program may have run chmod meanwhile.

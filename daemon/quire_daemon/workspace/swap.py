@@ -41,7 +41,9 @@ class ExpectedFiles:
         self._reading = reading
 
     def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
-        """Open and lease the file at `path` if it is the file that the decision saw; else return `SwapLost`."""
+        """Open and lease the file at `path` if it is the file that the decision saw; else return `SwapLost`. Raises as
+        `FileReader.hold`, and OSError.
+        """
         if over.kind == "link":
             return self._hold_link(path, over)
         held = self._reading.hold(path)

@@ -42,7 +42,7 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
 
 
 class Look(msgspec.Struct, frozen=True, gc=False):
-    """Kind and signature of a path; "special" is a FIFO, socket or device."""
+    """Kind of a path ("missing", or as in `Signature`; "special" is a FIFO, socket or device) and its signature."""
 
     kind: str
     signature: Signature | None
@@ -76,7 +76,7 @@ class DisplacedBytes(msgspec.Struct, frozen=True):
     """Bytes of another program that a swap displaced; they stay in `.quire/tmp/<name>` until `discard`.
 
     In a file of an ended run, `path` is "" and `seq` that of the write's record. `withheld`: must not be journaled.
-    `large`: bytes of a file too large to read.
+    `large`: size of a file too large to read; 0: `data` is complete.
     """
 
     name: str

@@ -203,21 +203,21 @@ class Workspace:
         return self._staging.stage((write,))[0]
 
     def stage_all(self, writes: Sequence[Write]) -> list[StagedWrite]:
-        """Prepare the writes of one request, all or none. For any thread."""
+        """Prepare the writes of one request, all or none. For any thread. Raises as `stage`."""
         return self._staging.stage(writes)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """First part of `stage_all`, on the loop's thread; `sync` and `name` must follow. Raises Refusal, removing also
-        the earlier files `with_`.
+        """First part of `stage_all`, on the loop's thread; `sync` and `name` must follow. Raises as `stage`, removing
+        also the earlier files `with_`.
         """
         return self._staging.write(writes, with_)
 
     def sync(self, written: UnsyncedWrites) -> None:
-        """Second part of `stage_all`: wait for the disk. For any thread. Raises Refusal and removes `written`."""
+        """Second part of `stage_all`: wait for the disk. For any thread. Raises as `stage` and removes `written`."""
         self._staging.sync(written)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """Last part of `stage_all`. Raises Refusal and removes `written`."""
+        """Last part of `stage_all`. Raises as `stage` and removes `written`."""
         return self._staging.name(written)
 
     def perform(self, staged: StagedWrite, *, pinned: bool = False) -> SwapDone | SwapLost:
