@@ -79,7 +79,7 @@ class Match(NamedTuple):
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
     """Return all matches of all edits, in file order. Raises `Refusal` if a text is not found, has another number of
-    matches than expected, or overlaps another match.
+    matches than expected, or overlaps another match, or for too many edits or matches.
     """
     require_searchable(text, len(edits))
     counts = [_count(edit, index, text) for index, edit in enumerate(edits)]

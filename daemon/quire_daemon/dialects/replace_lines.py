@@ -20,7 +20,9 @@ class LinesParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splice that replaces the range. Raises `Refusal` for a range that is not in the file."""
+    """Return the splice that replaces the range; an end behind the last line is taken as that line, with a warning.
+    Raises `Refusal` for an invalid range, or one that begins behind the last line.
+    """
     length, start, end = len(sight.text), params.start_line, params.end_line
     where = {"start_line": start, "end_line": end, "lineCount": length, "lines_removed": 0, "lines_added": 0}
     if start < 1 or end < start:

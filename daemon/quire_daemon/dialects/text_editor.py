@@ -90,8 +90,8 @@ def proof(params: TextEditorParams) -> Proof:
 
 
 def plan(params: TextEditorParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of `str_replace` or `insert`. Raises `Refusal` if the text or the line is not in the file, or
-    the text is there several times.
+    """Return the splices of `str_replace` or `insert`. Raises `Refusal` if the text is empty, not in the file, or there
+    several times, or the line is not in the file.
     """
     return _str_replace(params, sight) if params.command == "str_replace" else _insert(params, sight)
 
