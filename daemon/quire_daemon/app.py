@@ -149,7 +149,9 @@ class App:
             withheld,
             ports.stagers,
         )
-        self.admission = Admission(server, recorder, in_force, self.presence, self.failures, log, ports.tree)
+        self.admission = Admission(
+            *(server, recorder, in_force, self.presence, self.failures, log, ports.tree, self.burst_expiry.apart)
+        )
         self._stopping = False
         self._standing = RootGuard(
             state_dir, workspace, self.watcher, recorder, self.failures, log, self.stop, lambda: self._stopping

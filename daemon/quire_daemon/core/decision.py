@@ -35,6 +35,7 @@ class Who(msgspec.Struct, frozen=True):
     introduction: WriterIntroduced | None = None  # identity of a writer new to the journal, for `introduce`
     outsider: bool = False  # a hook that claims the session of another process tree: its reports prove nothing
     process: tuple[int, int] | None = None  # of a hook: pid and start time of the agent's process
+    apart: tuple[int, ...] = ()  # of a writing call: the caller's open runs that did not start the calling process
 
 
 MOST_INSIDE: Final = 400

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from quire_daemon.core import Call, IncomingRequest, Peer, Who, decode_arguments
 from quire_daemon.engine.agent_processes import AgentProcesses, AgentSession, HookTold
 from quire_daemon.engine.presence import Presence
 from quire_daemon.maintenance import SERVICES, SHUTDOWN
-from quire_daemon.ops import NEEDED, Log, Process, ProcessTree, memory_left, pid_start
+from quire_daemon.ops import NEEDED, Log, Process, ProcessId, ProcessTree, memory_left, pid_start
 from quire_daemon.server import Server
 from quire_daemon.tools import NATIVE_TOOL, RUN_TOOL, TOOLS, beside
 from quire_daemon.tools.admin import describe_tool
@@ -56,9 +56,12 @@ class Admission:
         failures: FailurePolicy,
         log: Log,
         tree: ProcessTree,
+        apart: Callable[[bytes, Callable[[], Sequence[ProcessId]]], tuple[int, ...]],
     ) -> None:
+        """`apart` returns those open runs of a caller that are not among the ancestors of a process."""
         self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
         self._presence, self._failures, self._log, self._tree = presence, failures, log, tree
+        self._apart = apart
         self._agents = AgentProcesses()
         self._turns: dict[AgentSession, str] = {}  # turn that the session's hooks told last
         self._writers: dict[WriterIntroduced, Who] = {}
@@ -128,6 +131,8 @@ class Admission:
         who = self._hook(incoming, params.moment) if tool is NATIVE_TOOL else self._who(incoming)
         if tool is RUN_TOOL:
             who = self._running(who, incoming)
+        elif tool.writes:
+            who = self._beside_runs(who, incoming)
         return Call(
             incoming,
             tool,
@@ -148,11 +153,16 @@ class Admission:
         self._purges_known = self._recorder.purges
         for call in calls:
             who = self._who(call.incoming, by_hook=call.tool is NATIVE_TOOL, outsider=call.who.outsider)
-            call.who = self._running(who, call.incoming) if call.tool is RUN_TOOL else who
+            who = self._running(who, call.incoming) if call.tool is RUN_TOOL else who
+            call.who = replace(who, apart=call.who.apart)
 
     def _running(self, who: Who, incoming: IncomingRequest) -> Who:
         chain = self._chain(incoming)
         return replace(who, process=(chain[0].pid, chain[0].start) if chain else None)
+
+    def _beside_runs(self, who: Who, incoming: IncomingRequest) -> Who:
+        apart = self._apart(who.key, lambda: [(one.pid, one.start) for one in self._chain(incoming)])
+        return replace(who, apart=apart) if apart else who
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
         """Return the caller of an agent's hook. If the session that it names runs in another living process tree, the

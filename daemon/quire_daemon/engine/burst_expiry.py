@@ -15,7 +15,7 @@ from quire_daemon.ops import ProcessId
 from quire_daemon.server import CONNECTION, ConnectionBound, Connections
 from quire_daemon.tools.evidence import CallEnd, by_its_command, verdicts
 from quire_journal.model import OUTSIDE, BurstBegun, BurstEnded, Event, WriteAttributed, WriterId, journal_path
-from quire_journal.views import PROCESS, Burst, claiming, over
+from quire_journal.views import PROCESS, RUN, Burst, claiming, over
 
 SOON_NS: Final = 60_000_000_000
 """Nanoseconds for which a call without a reported end counts as running."""
@@ -63,6 +63,16 @@ class BurstExpiry:
             elif isinstance(event, BurstEnded):
                 self._bound.pop(event.burst, None)
                 self._forget_process(event.burst)
+
+    def apart(self, owner: bytes, ancestors: Callable[[], Sequence[ProcessId]]) -> tuple[int, ...]:
+        """Return the owner's open runs that did not start a process. `ancestors`: of the process, and itself."""
+        if not self._processes:
+            return ()
+        with self._recorder.history() as history:
+            runs = [one.number for one in history.open_bursts() if one.form == RUN and one.owner == owner]
+        known = {number: self._processes[number] for number in runs if number in self._processes}
+        found = ancestors() if known else ()
+        return tuple(number for number, process in known.items() if found and process not in found)
 
     def hint(self, path: str, at_ns: int) -> str:
         """Return label and writer of the open burst that covers an outside write to `path` (as on disk) at `at_ns`; ""

@@ -34,9 +34,10 @@ from quire_daemon.tools.undo import PlanTokens
 from quire_daemon.watch import RETRY_S, Observer, RootGuard
 from quire_daemon.workers.regex import NeedsSearch
 from quire_journal.history import History
-from quire_journal.model import EditRefused, Event, ReadServed, Refusal, Seq
+from quire_journal.model import EditRefused, Event, ReadServed, Refusal, Seq, WrittenApart
 from quire_journal.storage import StoreFailure
 from quire_journal.text import Text
+from quire_journal.views import TOOL_WRITES
 
 _READ_ONLY: Final = "read_only"
 
@@ -135,6 +136,8 @@ class Decider:
         if isinstance(decision, Wait):
             return decision
         decision = replace(decision, reply=self._plans.shortened(decision.reply))
+        if call.who.apart and any(isinstance(event, TOOL_WRITES) for event in decision.events):
+            decision = replace(decision, events=[*decision.events, WrittenApart(call.who.apart)])
         if decision.writes:
             self._require_that_it_can_be_written(decision.writes)
             if self._numbers.has(decision.writes[0].seq):

@@ -40,7 +40,7 @@ from quire_journal.model import (
     paths_of,
     plain,
 )
-from quire_journal.views import PROCESS, RUN, Burst
+from quire_journal.views import PROCESS, RUN, TOOL_WRITES, Burst
 from quire_journal.views.indexes import of_kind
 
 MOST_WORDS: Final = 10_000
@@ -199,7 +199,7 @@ class _Files:
 
     def _is_anothers(self, record: Record, told: WriteAttributed | None) -> bool:
         """True if the caller wrote the record apart from this run, or in another run that is not within this one."""
-        if told is None:
+        if told is None or isinstance(record.event(), TOOL_WRITES):
             return not self._history.in_burst(self._burst.number, record.batch)
         other = self._history.burst(told.burst)
         if other is None or other.number == self._burst.number:

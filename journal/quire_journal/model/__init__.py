@@ -33,7 +33,7 @@ else:
             "LeaseBroken LeaseExpired LeaseGranted LeaseReleased LeaseRenewed ModeChanged OutsideDeleted "
             "OutsideModeChanged OutsideMoved OutsideWritten Purged REGULAR ReadServed RecordLost RejectionEnded "
             "ReplyKept RetentionApplied TurnBegan WatchLost WorkAccepted WorkRejected WorkspaceOpened WorkspaceScanned "
-            "WriteAttributed "
+            "WriteAttributed WrittenApart "
             "WriterIntroduced WritesAbandoned WritesSettled path_after paths_of"
         ),
         evidence="CAPTURED DISPLACED DURING EXACT ISOLATED MARK NAMING OVERLAP PROVED READ SCANNED TRACED WATCHED",

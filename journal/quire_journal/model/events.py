@@ -583,6 +583,15 @@ class RejectionEnded(Event, frozen=True):
     why: str = ""  # "": carried out; else the code of the refusal
 
 
+class WrittenApart(Event, frozen=True):
+    """The writes of this batch belong to none of these runs of their writer: they came from a process that none of the
+    runs had started.
+    """
+
+    kind: ClassVar[str] = "written_apart"
+    runs: tuple[int, ...]  # seqs of `BurstBegun`
+
+
 EVENTS: Final[tuple[type[Event], ...]] = (*Event.__subclasses__(),)
 """All events. A new event needs a struct above, a fold and a golden vector."""
 

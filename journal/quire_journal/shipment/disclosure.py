@@ -39,6 +39,7 @@ from quire_journal.model import (
     WriterIntroduced,
     WritesAbandoned,
     WritesSettled,
+    WrittenApart,
     paths_of,
 )
 
@@ -76,6 +77,7 @@ _TOLD: Final = frozenset(
         WriterIntroduced,
         WritesAbandoned,
         WritesSettled,
+        WrittenApart,
     }
 )
 _TEXTS: Final = ("uncaptured", "reason", "note", "command", "prompt", "label")

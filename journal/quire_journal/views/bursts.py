@@ -6,8 +6,8 @@ A burst is open until a record ends it or its time, compared with the times of r
   watcher or a call saw the write, else `several_open` or `scanned`. Time proves nothing: such writes count as unclear;
 * a burst that names files only takes outside writes to those, with priority (evidence `named`).
 
-A `WriteAttributed` adds a write with other evidence, such as `exact`. What landed from one isolated run belongs to no
-other run of its caller.
+A `WriteAttributed` adds a write with other evidence, such as `exact`. A `WrittenApart` takes a batch out of runs that
+did not start the process from which it came.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import msgspec
 from quire_journal.model import (
     DISPLACED,
     DURING,
-    ISOLATED,
     PROVED,
     READ,
     SCANNED,
@@ -30,6 +29,7 @@ from quire_journal.model import (
     Event,
     Record,
     WriteAttributed,
+    WrittenApart,
     paths_of,
 )
 from quire_journal.storage import ReadTransaction, WriteTransaction, u64
@@ -37,7 +37,7 @@ from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.writers import caller_of
 
 TABLES = ("bursts", "open_bursts", "burst_batches")
-KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BurstBegun, BurstEnded, WriteAttributed)
+KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BurstBegun, BurstEnded, WriteAttributed, WrittenApart)
 
 OWN: Final = "own"
 ONLY_OUTSIDE: Final = "only_outside_burst"
@@ -127,6 +127,9 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
         _end(w, record, event)
     elif isinstance(event, WriteAttributed):
         _attribute(w, event)
+    elif isinstance(event, WrittenApart):
+        for number in event.runs:
+            _take_out(w, number, record.batch)
 
 
 def burst(r: ReadTransaction, number: int) -> Burst | None:
@@ -207,18 +210,13 @@ def _attribute(w: WriteTransaction, event: WriteAttributed) -> None:
         )
         w.put("burst_batches", row, event.evidence.encode())
     _put(w, begun)
-    if event.evidence == ISOLATED:
-        for other in list(open_bursts(w)):
-            if other.form == RUN and other.owner == begun.owner and other.number != begun.number:
-                _remove(w, other, event.seqs)
 
 
-def _remove(w: WriteTransaction, begun: Burst, batches: Iterable[int]) -> None:
-    for batch in batches:
-        if evidence_of(w, begun.number, batch) == OWN:
-            w.delete("burst_batches", u64(begun.number) + u64(batch))
-            begun = msgspec.structs.replace(begun, batches=begun.batches - 1)
-    _put(w, begun)
+def _take_out(w: WriteTransaction, number: int, batch: int) -> None:
+    begun = burst(w, number)
+    if begun is not None and evidence_of(w, number, batch) == OWN:
+        w.delete("burst_batches", u64(number) + u64(batch))
+        _put(w, msgspec.structs.replace(begun, batches=begun.batches - 1))
 
 
 def _end(w: WriteTransaction, record: Record, event: BurstEnded) -> None:

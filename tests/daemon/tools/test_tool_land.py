@@ -54,23 +54,6 @@ def test_what_nobody_else_touched_lands_as_one_batch_of_the_caller() -> None:
     assert scene.daemon.files == {"a": OLD, "b": OLD}
 
 
-def test_what_lands_from_one_run_is_no_other_runs_of_its_caller() -> None:
-    scene = Scene()
-    other = scene.daemon.ask("run", {"action": "begin", "command": ["fix"], "isolated": True})["burst"]
-    plain = scene.daemon.ask("run", {"action": "begin", "command": ["make"]})["burst"]
-    assert scene.outcomes(made("a", MINE)) == {"a": "written"}
-    assert scene.daemon.ask("land", {"burst": other, "files": [gone("b")]})["ok"]
-    ended = {}
-    for burst in (plain, other, scene.burst):
-        told = scene.daemon.ask("run", {"action": "end", "burst": burst, "status": 0})
-        ended[burst] = [[file["path"] for file in told[kind]] for kind in ("changed", "by_others")]
-    assert ended == {plain: [[], ["a", "b"]], other: [["b"], ["a"]], scene.burst: [["a"], ["b"]]}
-    commands = [scene.daemon.ask("stories", {"path": path})["stories"][0]["commands"] for path in ("a", "b")]
-    assert commands == [["fmt"], ["fix"]]
-    assert scene.daemon.ask("undo", {"burst": other})["ok"]
-    assert scene.daemon.files == {"a": MINE, "b": OLD}
-
-
 def test_a_run_on_a_copy_begins_only_when_the_files_are_in_the_journal() -> None:
     """The changes are compared with the files of the begin, and a file not recorded yet looks as if others wrote it."""
     daemon = MemoryDaemon({"a": OLD})
