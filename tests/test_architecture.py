@@ -468,3 +468,15 @@ def below_statements(node: ast.AST, lines: list[int]) -> Iterator[ast.AST]:
 def is_text(node: ast.AST | None, *texts: str) -> TypeGuard[ast.Constant]:
     """Is it a string as it stands in the source, and one of `texts` where there are any?"""
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and (not texts or node.value in texts)
+
+
+def test_no_property_is_computed_under_a_lock() -> None:
+    """That of `functools` is on Python 3.11, and work that pauses within it stops the daemon."""
+    locked = {
+        module
+        for module in modules()
+        for statement, _ in source(modules()[module]).imports
+        if isinstance(statement, ast.ImportFrom) and statement.module == "functools"
+        if not module.startswith("quire_client") and "cached_property" in {one.name for one in statement.names}
+    }
+    assert locked == set()

@@ -10,11 +10,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from quire_journal.model import cached_property
 from quire_journal.text import Splice, Text, is_poor, shown
 
 JUDGED_BYTES: Final = 1024 * 1024

@@ -10,14 +10,13 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.config import EditDialect
 from quire_daemon.dialects.base import Sight
-from quire_journal.model import counted
+from quire_journal.model import cached_property, counted
 from quire_journal.text import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor, shown
 
 NEIGHBOURS: Final = 3

@@ -7,13 +7,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN, is_by_git
 from quire_journal.history.history import History
-from quire_journal.model import OUTSIDE, WATCHED, Event, GitRan, Seq, WorkspaceScanned
+from quire_journal.model import OUTSIDE, WATCHED, Event, GitRan, Seq, WorkspaceScanned, cached_property
 from quire_journal.views import OUTSIDE_TYPE, Version
 from quire_journal.views.indexes import of_kind
 

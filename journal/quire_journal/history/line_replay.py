@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cached_property
 from typing import Final, NamedTuple, cast
 
 import msgspec
 
 from quire_journal.history.authorship import LineOrigin
-from quire_journal.model import pause
+from quire_journal.model import cached_property, pause
 from quire_journal.text import (
     BETWEEN,
     BOM,

@@ -6,14 +6,13 @@ the record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
 
 from quire_journal.history.history import History
 from quire_journal.history.timeline import State, TimelineStep
-from quire_journal.model import REGULAR, LineRange, Ranges, merge_ranges, pause
+from quire_journal.model import REGULAR, LineRange, Ranges, cached_property, merge_ranges, pause
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import (
     Along,

@@ -49,7 +49,7 @@ else:
         line_ranges="LineRange Ranges merge_ranges ranges_of without",
         messages="Caller MAX_MESSAGE MOST_OP_BYTES Reply Request decode_reply decode_request encode",
         path_map="BadMap mapped parsed",
-        pause_points="paced pause pausing",
+        pause_points="cached_property paced pause pausing",
         phrasing="capitalised counted size",
         records=(
             "GENESIS HEAD_KEY JournalDamaged LINKS Record decode_record encode_event encode_record head_row link "

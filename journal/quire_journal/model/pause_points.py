@@ -1,4 +1,4 @@
-"""Pause points: places where long work can yield."""
+"""Pause points: places where long work can yield, and properties that may be computed across one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -40,3 +40,26 @@ def paced(items: Iterable[T]) -> Iterator[T]:
     while some := list(islice(rest, _AT_ONCE)):
         pause()
         yield from some
+
+
+class cached_property(Generic[T]):
+    """Property that is computed at its first use and then kept, as that of functools, but without the lock that Python
+    3.11 holds meanwhile: work that pauses within it would block all other work. Two may compute it at once; the later
+    result is kept.
+    """
+
+    def __init__(self, made: Callable[[Any], T]) -> None:
+        self._made, self.__doc__ = made, made.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> cached_property[T] | T:
+        if instance is None:
+            return self
+        found = instance.__dict__[self._name] = self._made(instance)
+        return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from heapq import merge
 from typing import Final
 
@@ -19,6 +18,7 @@ try:  # CPython's own takes half the time of OpenSSL's for short texts
 except ImportError:
     from hashlib import md5
 
+from quire_journal.model import cached_property
 from quire_journal.text.splice import Splice, spliced
 from quire_journal.text.text import Text, shown
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
-from quire_journal.model import BlobId, blob_id
+from quire_journal.model import BlobId, blob_id, cached_property
 
 BOM: Final = b"\xef\xbb\xbf"
 _BREAK: Final = re.compile(rb"\r\n|\n|\r")

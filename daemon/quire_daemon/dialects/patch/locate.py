@@ -19,7 +19,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final, NoReturn
 
@@ -29,7 +28,7 @@ from msgspec.structs import replace
 from quire_daemon.dialects import Plan
 from quire_daemon.dialects.patch.model import FilePatch, Line, PatchHunk
 from quire_daemon.dialects.text import SHOWN_CHARS, near_miss, nearest_line, why_not
-from quire_journal.model import Refusal
+from quire_journal.model import Refusal, cached_property
 from quire_journal.text import BOM, Splice, Text, apply, shown
 
 NAME: Final = "apply_patch"

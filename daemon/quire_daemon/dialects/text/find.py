@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from quire_journal.model import Refusal
+from quire_journal.model import Refusal, cached_property
 from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000

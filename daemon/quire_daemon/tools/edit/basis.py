@@ -5,7 +5,6 @@ If another writer changed the file since, a call that relies on the base is refu
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from quire_daemon.core import FileNow, World, WriteArguments
 from quire_daemon.tools import CONFLICTING, MOST_STEPS, NONE, TOUCHING, WHOLE, changes_told, image, relation, strongest
 from quire_daemon.tools.edit.rebase import ByCaller, ByOthers
 from quire_journal.history import History, missing
-from quire_journal.model import Ranges, Refusal, merge_ranges, parse_version_token, version_token
+from quire_journal.model import Ranges, Refusal, cached_property, merge_ranges, parse_version_token, version_token
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import Splice, Text, carry_ranges, diff, moved_ranges
 from quire_journal.views import Version, standing

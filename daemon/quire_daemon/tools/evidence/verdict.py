@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -41,6 +40,7 @@ from quire_journal.model import (
     WorkspaceOpened,
     WorkspaceScanned,
     WriteAttributed,
+    cached_property,
     path_after,
     paths_of,
 )

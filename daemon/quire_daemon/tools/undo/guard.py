@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from quire_daemon.tools.undo.batches import Batches
 from quire_journal.history import FileTimeline, GuardedUndo, Unwound, guard
+from quire_journal.model import cached_property
 
 
 class Guard:

@@ -6,13 +6,22 @@ file removed at one time, with equal or similar contents, are one file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 from quire_journal.history import NEAR_NS, History, is_by_git
 from quire_journal.history.renames.similar_files import SIMILAR, alike, base_name, similarity, with_same_bytes
-from quire_journal.model import EXACT, FOLDER, SCANNED, WATCHED, OutsideDeleted, OutsideMoved, OutsideWritten, Record
+from quire_journal.model import (
+    EXACT,
+    FOLDER,
+    SCANNED,
+    WATCHED,
+    OutsideDeleted,
+    OutsideMoved,
+    OutsideWritten,
+    Record,
+    cached_property,
+)
 from quire_journal.text import Text
 from quire_journal.views import OUTSIDE_TYPE, Version
 

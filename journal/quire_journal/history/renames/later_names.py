@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final, NamedTuple
 
 from quire_journal.history import History, is_by_git
 from quire_journal.history.renames.found_renames import FoundRenames
-from quire_journal.model import FileMoved, OutsideMoved
+from quire_journal.model import FileMoved, OutsideMoved, cached_property
 from quire_journal.views import standing
 from quire_journal.views.indexes import of_kind
 
