@@ -131,7 +131,7 @@ class Admission:
         who = self._hook(incoming, params.moment) if tool is NATIVE_TOOL else self._who(incoming)
         if tool is RUN_TOOL:
             who = self._running(who, incoming)
-        elif tool.writes:
+        if tool.writes:
             who = self._beside_runs(who, incoming)
         return Call(
             incoming,

@@ -94,7 +94,9 @@ def _begin(params: RunParams, world: World) -> Decision:
     kept = kept_command(command)
     label, number = plain(kept or params.command[0], MOST_LABEL), world.next_seq
     takes = not (upto or params.isolated)  # runs elsewhere: writes in the checkout are not its own
-    begun = BurstBegun(label, RUN, world.now_ns + MAX_TTL_S * _SECOND, takes, PROCESS, command=kept)
+    begun = BurstBegun(
+        label, RUN, world.now_ns + MAX_TTL_S * _SECOND, takes, PROCESS, command=kept, apart=world.who.apart
+    )
     announced = AnnouncedCall(
         *(number, world.who.writer, (), (), command, world.who.process),
         owner=world.who.key,
@@ -204,7 +206,7 @@ class _Files:
         other = self._history.burst(told.burst)
         if other is None or other.number == self._burst.number:
             return False
-        return other.number < self._burst.number or not other.ended
+        return self._burst.number in other.apart or other.number < self._burst.number or not other.ended
 
     def said(self) -> str:
         """Return a summary such as `3 files changed by it, 1 by others meanwhile`, where `it` is the command."""

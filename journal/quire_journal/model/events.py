@@ -412,6 +412,7 @@ class BurstBegun(Event, frozen=True):
     bind: str = "session"  # or "connection", "process": the burst also ends with that of its writer
     paths: tuple[str, ...] = ()  # files whose outside writes belong to the burst; empty: all
     command: str = ""  # command line of a shell call, capped and without secrets
+    apart: tuple[int, ...] = ()  # of a run: its caller's open runs that did not start it
 
 
 class BurstEnded(Event, frozen=True):

@@ -83,6 +83,7 @@ class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unclear: int = 0  # number of batches that may belong to the burst
     paths: tuple[str, ...] = ()  # files whose outside writes belong to the burst; empty: all
     command: str = ""  # command line of a shell call
+    apart: tuple[int, ...] = ()  # of a run: its caller's runs that were open and did not start it
 
     def open_at(self, now_ns: int) -> bool:
         """True if writes at this time may belong to the burst."""
@@ -120,6 +121,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
                 event.bind,
                 paths=event.paths,
                 command=event.command,
+                apart=event.apart,
             ),
         )
         w.put("open_bursts", u64(record.seq), b"")

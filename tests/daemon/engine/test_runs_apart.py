@@ -86,3 +86,14 @@ def test_what_lands_from_a_run_is_that_runs_and_of_the_one_around_it(daemon: Mem
     assert stories == [["fix"], ["fmt"]]
     call(daemon, OTHER, "undo", burst=outer)
     assert daemon.files == {"a": b"fixed\n", "b": b"two\n"}
+
+
+@pytest.mark.parametrize("pid", [OTHER, NESTED])
+def test_what_another_run_wrote_is_the_outer_ones_only_if_that_started_it(daemon: MemoryDaemon, pid: int) -> None:
+    outer = begin(daemon, RUN, "make")
+    other = begin(daemon, pid, "sed", "-i", "s/one/1/", "a")
+    daemon.outside("a", b"1\n")
+    assert end(daemon, pid, other) == [["a"], []]
+    assert end(daemon, RUN, outer) == ([["a"], []] if pid == NESTED else [[], ["a"]])
+    undone = daemon.said("undo", {"burst": outer, "probable": True}, Caller(), OTHER)
+    assert (undone["ok"], daemon.files["a"]) == ((True, b"one\n") if pid == NESTED else (False, b"1\n"))

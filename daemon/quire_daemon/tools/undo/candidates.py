@@ -68,14 +68,14 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]
     after = parse_point(params.from_, history, "from") if params.from_ else 0
     upto = parse_point(params.to, history, "to") if params.to else history.head()
     if params.burst is not None:
-        evidence: dict[int, str] = {}
-        for one in several(params.burst):
-            evidence |= history.burst_evidence(named_burst(one, history))
+        named = [named_burst(one, history) for one in several(params.burst)]
+        evidence = {batch: word for one in named for batch, word in history.burst_evidence(one)}
         evidence = dict(sorted(evidence.items()))
         within = [b for b in evidence if after < b <= upto]
         known.prepare(within)
         for batch in reversed(within):
-            if (record := known.write(batch)) is not None:
+            record = known.write(batch)
+            if record is not None and not _is_of_a_run_apart(record, named, history):
                 yield record, evidence[batch]
         return
     seen: set[int] = set()
@@ -83,6 +83,13 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]
         if record.kind in VERSION_KINDS and record.batch not in seen:
             seen.add(record.batch)
             yield record, OWN
+
+
+def _is_of_a_run_apart(record: Record, named: Sequence[int], history: History) -> bool:
+    """Return True if a write is that of another run of the same caller, which none of the `named` bursts started."""
+    told = history.attribution(record)
+    run = None if told is None or told.burst in named else history.burst(told.burst)
+    return run is not None and {*named} <= {*run.apart}
 
 
 def _newest(after: int, upto: int, history: History) -> Iterator[Record]:
