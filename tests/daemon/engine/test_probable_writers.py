@@ -57,6 +57,18 @@ def ran(daemon: MemoryDaemon, command: str, path: str, data: bytes) -> tuple[str
     return last(daemon, path)
 
 
+def test_the_last_call_is_the_newest_one_though_it_is_only_probable(daemon: MemoryDaemon) -> None:
+    """An undo of it took an older call, of which nobody had thought."""
+    daemon.write("notes.md", OLD + b"proved\n", daemon.ann)
+    assert ran(daemon, "sed -i s/b=2/b=3/ src/a.py", "src/a.py", OLD.replace(b"b=2", b"b=3")) == (ANN, "during")
+    refused = daemon.call(UNDO_TOOL, daemon.ann, last=1)
+    assert (refused["error"], "`--probable` takes it back, too" in refused["message"]) == ("not_found", True)
+    both = daemon.call(UNDO_TOOL, daemon.ann, last=2)
+    assert [file["path"] for file in both["files"] if file["action"] != "none"] == ["notes.md"]
+    assert daemon.call(UNDO_TOOL, daemon.ann, last=1, probable=True)["ok"]
+    assert daemon.files["src/a.py"] == OLD
+
+
 # ── what the change looks like ───────────────────────────────────────────────
 
 

@@ -184,7 +184,8 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths, spent: 
         if batch in found or batch in spent or not known.stands(batch, in_path):
             continue
         if not (sure or params.probable):
-            may_be[batch] = None
+            calls += batch not in may_be  # one of the last, though it is not taken back
+            may_be |= dict.fromkeys((batch, *joint.of(batch)))
             continue
         if found and len(found) + len(joint.of(batch)) > MAX_BATCHES:
             break
@@ -349,7 +350,6 @@ def _matching(
     chosen: set[int] = set()
     everyone = params.writer == "*"
     joint, of_wanted, calls = JointBatches(known), set[int](), 0
-    of_passed, passed = set[int](), 0
     by_git, spared, spares = set[int](), set[int](), spares_git(params)
     is_by_git = joint.is_by_git if wanted else known.is_by_git
     for record, evidence in candidates(params, known):
@@ -372,11 +372,10 @@ def _matching(
         probable = claim == Ownership.PROBABLE or evidence == DURING
         unsure = not params.probable if probable else evidence not in BELONGING
         if unsure and not (everyone or of_git(params)):
-            if wanted and batch not in of_passed and calls + passed < wanted:
-                passed += 1
-                of_passed.update(joint.of(batch))
-            if not wanted or batch in of_passed:
-                left_out.append(batch)
+            if params.last is not None and batch not in of_wanted:
+                calls += 1  # one of the last, though it is not taken back
+                of_wanted.update(joint.of(batch))
+            left_out.append(batch)
             continue
         if params.last is not None and batch not in of_wanted:
             of_call = joint.of(batch)
