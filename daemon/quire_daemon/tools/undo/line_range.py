@@ -7,10 +7,10 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from quire_journal.history import History, Unwound
+from quire_journal.history import Conflict, History, Unwound
 from quire_journal.model import REGULAR, Refusal
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import Splice, Text, apply, diff
+from quire_journal.text import Dispute, Splice, Text, apply, diff
 
 
 def with_spared(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
@@ -35,7 +35,7 @@ def with_spared(u: Unwound, ranges: Sequence[tuple[int, int]], history: History)
                 continue
             if not place.lines:
                 splices.append(Splice(number, number + 1, (), ()))
-            elif len(place.lines) == place.stop - place.start:
+            elif _is_line_by_line(place):
                 at = number - place.start
                 splices.append(Splice(number, number + 1, place.lines[at : at + 1], place.breaks[at : at + 1]))
     made = apply(now, sorted(splices, key=lambda s: (s.start, s.stop)), final_break=then.final_break)
@@ -62,9 +62,7 @@ def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) 
     parts = ((splice, lines) for splice in diff(now, then) for lines in ranges)
     splices = [*dict.fromkeys(one for splice, lines in parts if (one := _within(splice, lines)) is not None)]
     made = apply(now, splices)
-    conflicts = tuple(
-        one for one in u.conflicts if not one.lines or any(_meet(span, lines) for span in one.lines for lines in ranges)
-    )
+    conflicts = tuple(one for one in u.conflicts if _concerns(one, ranges))
     same = made.blob == now.blob
     return replace(
         u,
@@ -75,6 +73,19 @@ def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) 
         made=None if same else made,
         conflicts=conflicts,
     )
+
+
+def _concerns(conflict: Conflict, ranges: Sequence[tuple[int, int]]) -> bool:
+    place = conflict.place
+    spans = [*conflict.lines]
+    if place is not None and place.lines and not _is_line_by_line(place):
+        spans.append((place.start, place.stop))  # no line of it can be spared
+    return not conflict.lines or any(_meet(span, lines) for span in spans for lines in ranges)
+
+
+def _is_line_by_line(place: Dispute) -> bool:
+    """Return True if each line of the place took that of one line before."""
+    return len(place.lines) == place.stop - place.start
 
 
 def _meet(span: tuple[int, int], lines: tuple[int, int]) -> bool:

@@ -215,3 +215,17 @@ def test_replaced_lines_that_nobody_built_on_go_back_one_by_one() -> None:
     assert undone(daemon, "4", writer="ann")["ok"]
     assert daemon.text("f.txt") == lines("a", "B", "ben", "d", "e", "f")
     assert undone(daemon, "3", writer="ann")["error"] in ("conflict", "not_found")
+
+
+@pytest.mark.parametrize("named", ["2-2", "4-4", "2-4"])
+def test_a_line_of_a_change_that_others_built_on_and_that_cannot_be_cut_is_told_as_in_the_way(named: str) -> None:
+    """The file was said to be like that already."""
+    daemon = MemoryDaemon()
+    daemon.outside("f", lines("one", "two", "three"))
+    daemon.write("f", lines("one", "TWO", "THREE", "four"), daemon.ann)
+    daemon.write("f", lines("one", "TWO", "THREE, too", "four"), daemon.ben)
+    refused = daemon.ask("undo", {"path": "f", "lines": named, "writer": "ann"})
+    assert (refused["error"], refused["files"][0]["conflicts"][0]["lines"]) == (
+        "conflict",
+        [{"start": 3, "end": 3}],
+    )
