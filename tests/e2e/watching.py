@@ -33,8 +33,9 @@ class Watch:
         """What is new; it is also added to `told`."""
         self.woken.clear()
         batch = self.watcher.drain()
-        self.told.locked -= batch.dirty - batch.locked
-        self.told.locked |= batch.locked - self.told.dirty  # else a change before it was not under the lock
+        for told, new in ((self.told.locked, batch.locked), (self.told.unlocked, batch.unlocked)):
+            told -= batch.dirty - new
+            told |= new - self.told.dirty  # else a change before it was not under the lock, or under it
         self.told.dirty |= batch.dirty
         self.told.touched |= batch.touched
         self.told.folders |= batch.folders

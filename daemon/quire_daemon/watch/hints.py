@@ -35,6 +35,8 @@ class Batch(msgspec.Struct):
     """The part of `dirty` whose file or mode changed; other paths only came or went."""
     locked: set[str] = msgspec.field(default_factory=set)
     """The part of `dirty` of which every event came while git had its index locked."""
+    unlocked: set[str] = msgspec.field(default_factory=set)
+    """The part of `dirty` of which every event came while git's index was watched and not locked."""
     folders: set[str] = msgspec.field(default_factory=set)
     """Folders that came, went or moved, to be compared with their content. "" is the whole workspace."""
     unseen: set[str] = msgspec.field(default_factory=set)

@@ -18,6 +18,7 @@ from quire_daemon.config import LiveSettings, Settings
 from quire_daemon.core import OnDisk, SeenStat, WritePart, difference
 from quire_daemon.watch.capture_policy import CapturePolicy
 from quire_daemon.watch.crawl import is_bare
+from quire_daemon.watch.git import is_under_lock
 from quire_daemon.watch.ignore import Ignore
 from quire_daemon.watch.ignored_files import IgnoredFiles
 from quire_daemon.watch.prefetch import ReadAhead
@@ -75,7 +76,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     sighting: Sighting
     named_ns: int = 0  # time of the event that named the path; 0: unknown
     looked_s: float = 0.0  # monotonic time before the look
-    locked: bool = False  # every event of the change came while git's index was locked
+    locked: bool | None = None  # every event of the change came while git's index was locked, or was not; None: unknown
 
 
 Hint = Callable[[str, int, bool], str]
@@ -250,6 +251,8 @@ class Observer:
         hint = self.hint(observation.path, at_ns, signature is not None)
         if observation.locked and hint in ("", LOCK_TAKEN):
             hint = LOCK_HELD  # known by the order of events, which is finer than the times
+        elif observation.locked is False and is_under_lock(hint, isinstance(event, OutsideDeleted)):
+            hint = ""
         if hint == LOCK_TAKEN and not self._was_there(event):
             # a save just before `git add` or `git commit`: while HEAD stays, git only restores earlier bytes
             return event
@@ -258,7 +261,7 @@ class Observer:
     def is_early(self, observation: Observation) -> bool:
         """True if git took its lock at the moment of this write, and HEAD may be about to tell that git wrote."""
         event, signature = observation.event, observation.sighting.signature
-        if not isinstance(event, OutsideWritten) or signature is None:
+        if not isinstance(event, OutsideWritten) or signature is None or observation.locked is False:
             return False
         return self.hint(observation.path, signature.ctime_ns, True) == LOCK_TAKEN and not self._was_there(event)
 

@@ -68,6 +68,7 @@ class Outside:
         self._stopped = False
         self._ignored: set[str] = set()  # known files to be recorded as unwatched
         self._locked: set[str] = set()  # paths to look at of which every event came while git's index was locked
+        self._unlocked: set[str] = set()  # the same, while it was not locked
         self._moves = Renames()  # renames of which an end has not been looked at
         self._standing: set[str] = set()  # files with a later look, once they have existed for `STANDS_S`
         self._crawling: set[object] = set()  # running crawls of folders
@@ -232,8 +233,8 @@ class Outside:
             else:
                 self._looked(path, False)
             return []
-        if path in self._locked:
-            observation = msgspec.structs.replace(observation, locked=True)
+        if path in self._locked or path in self._unlocked:
+            observation = msgspec.structs.replace(observation, locked=path in self._locked)
         if now < since + STANDS_S and evidence == WATCHED and self._is_put_aside(observation):
             self._let_stand(path, evidence, since)
             return []
@@ -301,6 +302,7 @@ class Outside:
         self._named.looked(path)
         self._standing.discard(path)
         self._locked.discard(path)
+        self._unlocked.discard(path)
         self._ignored.discard(path)
         self._unseen.pop(path, None)
         self.scanner.looked(path, changed)
@@ -348,10 +350,11 @@ class Outside:
                 rules = True
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._observer.stands(path):
-                if path in batch.locked and (path in self._locked or path not in self._named):
-                    self._locked.add(path)
-                else:
-                    self._locked.discard(path)
+                for told, kept in ((batch.locked, self._locked), (batch.unlocked, self._unlocked)):
+                    if path in told and not batch.overflowed and (path in kept or path not in self._named):
+                        kept.add(path)
+                    else:
+                        kept.discard(path)
                 self.name(path, WATCHED, now)
         self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:

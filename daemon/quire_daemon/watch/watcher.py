@@ -342,10 +342,10 @@ class Watcher:
         with self._lock:
             batch = self._batch
             idle = not batch
-            if self._is_locked:
-                batch.locked.update(path for path in dirty if path not in batch.dirty)
-            else:
-                batch.locked.difference_update(dirty)
+            here, other = (batch.locked, batch.unlocked) if self._is_locked else (batch.unlocked, batch.locked)
+            other.difference_update(dirty)
+            if self._git:
+                here.update(path for path in dirty if path not in batch.dirty)
             batch.dirty.update(dirty)
             if touched:
                 batch.touched.update(dirty)
@@ -359,6 +359,7 @@ class Watcher:
                 batch.dirty.clear()
                 batch.touched.clear()
                 batch.locked.clear()
+                batch.unlocked.clear()
                 batch.folders.clear()
                 batch.unseen.clear()
                 batch.moved.clear()

@@ -569,6 +569,37 @@ def test_what_changed_only_while_the_index_was_locked_is_gits_however_late_it_is
     assert written.hint == told
 
 
+@pytest.mark.parametrize(
+    ("unlocked", "again", "known"),
+    [({"a"}, {"a"}, True), ({"a"}, set(), False), (set(), {"a"}, False)],
+    ids=["none of it", "and after it", "and before it"],
+)
+@pytest.mark.parametrize(
+    "hint",
+    [
+        LOCK_HELD,
+        "git: checkout: moving from a to b (HEAD a 1 -> b 2)",
+        "git: stash (HEAD a 1 -> a 1)",
+        "git: stash pop (HEAD a 1 -> a 1)",
+    ],
+)
+def test_what_changed_only_while_the_index_was_not_locked_is_no_checkouts(
+    turns: Turns, unlocked: set[str], again: set[str], known: bool, hint: str
+) -> None:
+    """`git switch` and a save just after it have the same time, as clocks of files go by ticks."""
+    turns.opened()
+    turns.observer.hint = lambda path, at_ns, exact: hint
+    turns.write("a", "one\n")
+    turns.observer.refuses["a"] = FileBusy("a")  # at the first look it is open
+    for found in (unlocked, again):
+        turns.watcher.batches.append(Batch(dirty={"a"}, touched={"a"}, unlocked=found))
+        turns.turn()
+    turns.observer.refuses.clear()
+    turns.turns(BRIEF_S)
+    written = [event.hint for event in turns.events() if isinstance(event, OutsideWritten)]
+    assert written == ["" if known and not hint.startswith("git: stash pop") else hint]
+
+
 @pytest.mark.parametrize("later", ["git: merge side: Fast-forward (HEAD main 1 -> main 2)", LOCK_TAKEN])
 def test_new_bytes_at_the_moment_of_gits_lock_wait_for_head_to_tell_whose_they_are(turns: Turns, later: str) -> None:
     """A fast merge had written its first files before HEAD moved: they were saves of another program."""

@@ -15,7 +15,7 @@ else:
         __name__,
         attribution="GitWriter",
         commit_blame="CommitBlame Question Told",
-        head="GitHead",
+        head="GitHead is_under_lock",
         merge_bases="MOST_TEXT_BYTES MergeBases conflicts",
         trace2="Commands",
     )

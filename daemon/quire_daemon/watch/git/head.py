@@ -76,6 +76,21 @@ _BRANCHES: Final = re.compile(
 )
 
 
+_UNDER_LOCK: Final = re.compile(
+    r"git: (?:index\.lock was |(?:am|checkout|cherry-pick|merge|pull|rebase|reset|revert)\b)"
+)
+"""Labels of commands that change the tree only while the index is locked."""
+
+_STASH_PUSH: Final = "git: stash (HEAD "
+
+
+def is_under_lock(hint: str, removed: bool) -> bool:
+    """True if a change with this label is git's only if it came while the index was locked. `removed`: a file went;
+    `git stash push` removes untracked files before it takes the lock.
+    """
+    return bool(_UNDER_LOCK.match(hint)) or (not removed and hint.startswith(_STASH_PUSH))
+
+
 class Head(msgspec.Struct, frozen=True):
     name: str  # of the branch; "" if detached
     commit: str  # "" if the log does not say
