@@ -256,6 +256,8 @@ class Observer:
         if hint == LOCK_TAKEN and not self._was_there(event):
             # a save just before `git add` or `git commit`: while HEAD stays, git only restores earlier bytes
             return event
+        if not hint and observation.locked is False and isinstance(event, OutsideWritten):
+            return msgspec.structs.replace(event, unlocked=True)
         return msgspec.structs.replace(event, hint=hint) if hint else event
 
     def is_early(self, observation: Observation) -> bool:

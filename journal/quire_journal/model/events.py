@@ -163,6 +163,7 @@ class OutsideWritten(Event, frozen=True):
     unfinished: bool = False  # a program still had the file open for writing
     coalesced: bool = False  # inferred: it existed for a moment before the next version
     hint: str = ""  # a process that was running, such as a git command; never a guess at the writer
+    unlocked: bool = False  # it came while git's index was watched and not locked
 
 
 class OutsideDeleted(Event, frozen=True):

@@ -596,8 +596,9 @@ def test_what_changed_only_while_the_index_was_not_locked_is_no_checkouts(
         turns.turn()
     turns.observer.refuses.clear()
     turns.turns(BRIEF_S)
-    written = [event.hint for event in turns.events() if isinstance(event, OutsideWritten)]
-    assert written == ["" if known and not hint.startswith("git: stash pop") else hint]
+    is_known = known and not hint.startswith("git: stash pop")
+    written = [(event.hint, event.unlocked) for event in turns.events() if isinstance(event, OutsideWritten)]
+    assert written == [("" if is_known else hint, is_known)]
 
 
 @pytest.mark.parametrize("later", ["git: merge side: Fast-forward (HEAD main 1 -> main 2)", LOCK_TAKEN])

@@ -19,6 +19,7 @@ from quire_journal.model.events import (
     EditRefused,
     FileMoved,
     GitRan,
+    OutsideWritten,
     WorkspaceScanned,
     WriteAttributed,
     WritesAbandoned,
@@ -540,11 +541,21 @@ def test_the_steps_of_a_rebase_are_one_story() -> None:
     assert (story.writes, story.commands) == (3, [*reversed(steps)])
 
 
-def test_a_save_without_a_sign_of_git_at_the_moment_of_its_writes_is_not_gits() -> None:
+def test_a_write_without_a_sign_of_git_at_the_moment_of_its_writes_is_gits() -> None:
+    diary = Diary()
+    diary.outside("mine.py")
+    diary.at_s += 1
+    diary.outside("a.py", hint="git: index.lock was held")
+    diary.outside("b.py")
+    diary.outside("c.py", hint="git: index.lock was held")
+    assert [[run.path for run in story.runs] for story in diary.stories()] == [["c.py", "b.py", "a.py"], ["mine.py"]]
+
+
+def test_a_save_at_the_moment_of_gits_writes_is_not_gits_if_the_index_was_not_locked() -> None:
     """A script that saved just after `git switch` lost its line to an undo of git's last command."""
     diary = Diary()
     diary.outside("a.py", hint="git: index.lock was held")
-    diary.outside("mine.py", after_s=0.001)
+    diary.note(OutsideWritten("mine.py", b"x" * 32, 1, 0o644, "watched", unlocked=True), after_s=0.001)
     diary.outside("c.py", hint="git: index.lock was held", after_s=0.001)
     assert [[run.path for run in story.runs] for story in diary.stories()] == [["c.py", "a.py"], ["mine.py"]]
 

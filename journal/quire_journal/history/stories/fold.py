@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git, keeps_tree
-from quire_journal.history.stories.git_stories import LAG_NS, GitStories, ended_before
+from quire_journal.history.stories.git_stories import LAG_NS, GitStories, ended_before, is_beside
 from quire_journal.history.stories.story import (
     CAPTURE,
     CHECKPOINT,
@@ -416,7 +416,7 @@ class StoryFold:
             doubt = map(str, found.candidates) if found is not None else ()
             key: Key = (CROWD, hint) if hint in crowds else (SAVES, hint, how, *doubt)
             if not hint:
-                key = stash or key
+                key = stash or self._git.at(record, event) or key
             story = self._write(key, record, event)
             if story is not None:
                 story.hint = story.hint or hint
@@ -494,10 +494,15 @@ class StoryFold:
         hint = getattr(event, "hint", "")
         ended = partial(ended_before, record, self.history)
         key = self._git.of_write(hint, record.at_ns, paths_of(event), ended) or self._new_git(command_of(hint))
-        story = self._write(key, record, event)
+        named, beside = {*paths_of(event)}, list[tuple[Record, Event]]()
+        while self._volley and is_beside(*self._volley[-1], record.at_ns, named):
+            beside.append(self._volley.pop())
+        for late in (*reversed(beside), (record, event)):
+            story = self._write(key, *late)
         if story is not None:
             story.hint = hint if command_of(hint) else story.hint or hint
             story.writer = story.writer or writer
+            story.wrote_ns = record.at_ns
 
     def _tell_commands(self, at_ns: int, hint: str = "") -> None:
         """Put into stories the git commands that ended after a write at `at_ns`, and the one that its hint names."""

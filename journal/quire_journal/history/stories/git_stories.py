@@ -5,15 +5,18 @@ The hint of a write names its command, or only says that git was at work; the re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from typing import Final
 
 from quire_journal.history import History, command_name, command_of, keeps_tree
 from quire_journal.history.stories.story import SECOND, Key, Story
-from quire_journal.model import GitRan, Record
+from quire_journal.model import Event, GitRan, Record, paths_of
 
 LAG_NS: Final = SECOND // 10
 """Maximum delay of the record of a write after the end of its git command, in ns."""
+
+BESIDE_NS: Final = SECOND // 50
+"""Maximum time between a write by git and one for which git was not seen to run, in ns."""
 
 RESTORING: Final = ("stash pop", "stash apply", "stash branch")
 """Commands that restore the files of a stash."""
@@ -101,6 +104,19 @@ class GitStories:
                 return story.key
         return None
 
+    def at(self, record: Record, event: Event) -> Key | None:
+        """Return the key of the story of git that wrote other files at the time of this write without a hint, or
+        None.
+        """
+        here = (
+            story
+            for story in self._open
+            if story.wrote_ns
+            and record.at_ns >= story.started_ns
+            and is_beside(record, event, story.wrote_ns, story.paths)
+        )
+        return next((story.key for story in here), None)
+
     def stash_before(self, newest_ns: int, of_many: bool) -> Key | None:
         """Return the key of the story of a command that restored a stash just after writes up to `newest_ns`, or None.
         Git restores untracked files before it is seen to run; `of_many` files take longer.
@@ -116,3 +132,15 @@ class GitStories:
     def _near(self, at_ns: int) -> list[Story]:
         self._open = [story for story in self._open if not story.closed and not self._ends(story, at_ns)]
         return self._open[::-1]
+
+
+def is_beside(record: Record, event: Event, at_ns: int, named: Container[str]) -> bool:
+    """True for a write without a hint, of none of the files `named`, at the moment `at_ns` of a write by git; not for
+    one that came while git's index was not locked.
+    """
+    return (
+        not getattr(event, "hint", "")
+        and not getattr(event, "unlocked", False)
+        and abs(record.at_ns - at_ns) <= BESIDE_NS
+        and not any(path in named for path in paths_of(event))
+    )

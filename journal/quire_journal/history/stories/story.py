@@ -76,6 +76,7 @@ class Story(msgspec.Struct):
     heads: tuple[str, str] = ("", "")  # HEAD before and after git
     keeps_tree: bool = False  # of a git command that changed no file
     paths: set[str] = set()  # of git's writes that were read
+    wrote_ns: int = 0  # time of the oldest write that shows git, or 0
     started_ns: int = 0  # earliest time at which git's command may have written, or 0
     failed: bool = False  # the newest git command failed
     status: int | None = None  # exit status of a run; None: killed, or still running
