@@ -39,6 +39,8 @@ class Batch(msgspec.Struct):
     """The part of `dirty` of which every event came while git's index was watched and not locked."""
     folders: set[str] = msgspec.field(default_factory=set)
     """Folders that came, went or moved, to be compared with their content. "" is the whole workspace."""
+    locked_folders: set[str] = msgspec.field(default_factory=set)
+    """The part of `folders` of which every event came while git had its index locked."""
     unseen: set[str] = msgspec.field(default_factory=set)
     """The part of `folders` with content older than the watch."""
     overflowed: bool = False

@@ -166,6 +166,8 @@ class Outside:
         to = self._other_end(one)
         if to == one.path or to in looked or self._ignore.ignored(to, folder=False):
             return False
+        if one.locked and to not in self._named:
+            self._locked.add(to)
         self._named.name(to, WATCHED, now, 0.0)  # before everything that is due
         return True
 
@@ -361,7 +363,7 @@ class Outside:
             for path in pair:
                 self.name(path, WATCHED, now)
         if batch.folders:
-            self._take_folders({f: SCANNED if f in batch.unseen else WATCHED for f in batch.folders}, now)
+            self._take_folders({f: SCANNED if f in batch.unseen else WATCHED for f in batch.folders}, batch, now)
         if rules:
             self.scanner.scan(RULES)
         if batch.overflowed:
@@ -370,20 +372,26 @@ class Outside:
         if settings:
             self._reload()  # after all hints are named, so that an invalid file loses none
 
-    def _take_folders(self, folders: Mapping[str, str], now: float) -> None:
+    def _take_folders(self, folders: Mapping[str, str], batch: Batch, now: float) -> None:
         """Look at the current and journaled content of folders (→ evidence) that came or went. Only files that came
         with or after the folder are "watched".
         """
         with self._recorder.history() as history:
             inside = below(history.names(), folders)
-            known = [(disk_path(path), folders[folder]) for path, folder in inside if standing(history.file(path))]
-        for path, evidence in [*folders.items(), *known]:
+            known = [(disk_path(path), folder) for path, folder in inside if standing(history.file(path))]
+        for path, folder in [*((folder, folder) for folder in folders), *known]:
             if path:
-                self.name(path, evidence, now)
+                self._name_in(folder, path, folders[folder], batch, now)
         for folder, evidence in folders.items():
-            self._crawl_folder(folder, evidence)
+            self._crawl_folder(folder, evidence, batch)
 
-    def _crawl_folder(self, folder: str, evidence: str) -> None:
+    def _name_in(self, folder: str, path: str, evidence: str, batch: Batch, now: float) -> None:
+        """Plan a look at a path for what happened to a folder above it; events of its own tell more of git."""
+        if folder in batch.locked_folders and path not in batch.dirty and path not in self._named:
+            self._locked.add(path)
+        self.name(path, evidence, now)
+
+    def _crawl_folder(self, folder: str, evidence: str, batch: Batch) -> None:
         crawling = object()
         self._crawling.add(crawling)
 
@@ -396,7 +404,7 @@ class Outside:
             def then() -> None:
                 mono = self._now()
                 for path in found:
-                    self.name(path, evidence, mono)
+                    self._name_in(folder, path, evidence, batch, mono)
                 self._crawling.discard(crawling)
 
             return then

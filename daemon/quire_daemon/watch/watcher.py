@@ -349,6 +349,10 @@ class Watcher:
             batch.dirty.update(dirty)
             if touched:
                 batch.touched.update(dirty)
+            if self._is_locked:
+                batch.locked_folders.update(folder for folder in folders if folder not in batch.folders)
+            else:
+                batch.locked_folders.difference_update(folders)
             batch.folders.update(folders)
             if unseen:
                 batch.unseen.update(folders)
@@ -361,6 +365,7 @@ class Watcher:
                 batch.locked.clear()
                 batch.unlocked.clear()
                 batch.folders.clear()
+                batch.locked_folders.clear()
                 batch.unseen.clear()
                 batch.moved.clear()
                 batch.overflowed = True

@@ -495,6 +495,25 @@ def test_what_is_in_a_folder_that_is_renamed_moves_with_it(turns: Turns, told: t
     assert len(moved) == len(turns.events()[begun:])
 
 
+@pytest.mark.parametrize("locked", [True, False])
+def test_what_is_in_a_folder_that_went_while_the_index_was_locked_is_gits(turns: Turns, locked: bool) -> None:
+    """`git mv FOLDER` was a burst of other programs: its files have no events, and their times do not change."""
+    (turns.root / "old").mkdir()
+    for number in range(3):
+        turns.told(f"old/{number}", f"text of {number}\n")
+    turns.opened()
+    begun = len(turns.events())
+    (turns.root / "old").rename(turns.root / "new")
+    folders = {"old", "new"}
+    turns.watcher.batches.append(
+        Batch(folders=folders, locked_folders=folders if locked else set(), moved=[("old", "new")])
+    )
+    turns.turns()
+    turns.turns(BRIEF_S)
+    hints = [event.hint for event in turns.events()[begun:] if isinstance(event, OutsideMoved)]
+    assert hints == [LOCK_HELD if locked else ""] * 3
+
+
 def test_hints_during_a_failure_are_followed(turns: Turns) -> None:
     turns.opened()
     turns.write("a", "one\n")
