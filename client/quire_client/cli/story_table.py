@@ -71,7 +71,7 @@ def signs_explained(stories: Sequence[Story], person: bool) -> Iterator[str]:
     """Yield a sentence for each sign that marks these stories as only probable. `person`: as of `View`."""
     if person and any(story.get("unclaimed") for story in stories):
         yield render.ABOUT_YOU
-    if any(story.get("probable") for story in stories):
+    if any(one.get("probable") for story in stories for one in (story, *story["files"])):
         yield f"{MARK} is probable: it was written while a command of theirs ran that accounts for it."
 
 
@@ -258,6 +258,8 @@ def _file(file: Mapping[str, Any], view: View, widest: int = 0) -> str:
         said.append(_signed(file["added"], file["removed"], view))
     elif file.get("binary"):
         said.append("binary")
+    if file.get("probable"):
+        said.append(MARK)
     if file.get("uncaptured"):
         said.append(f"[not captured: {render.one_line(file['uncaptured']).replace('_', ' ')}]")
     if file.get("symbols"):

@@ -10,7 +10,7 @@ import pytest
 
 from quire_client.cli.human_time import point
 from quire_client.cli.render import Palette
-from quire_client.cli.story_table import View, story_lines, when
+from quire_client.cli.story_table import View, signs_explained, story_lines, when
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 THERE = ZoneInfo("Europe/Zurich")
@@ -145,6 +145,14 @@ def test_a_persons_burst_is_told_by_its_name_and_as_probable() -> None:
     told = shown(story("person", [file("z.py"), file("y.py")], writer=person, hint="format it", probable=True))
     assert told[0] == "~user  “format it”  2 files  +2"
     assert shown(story("person", [file("z.py")], writer={**person, "agent": "quire"})) == ["quire  set-up  M z.py  +1"]
+
+
+def test_of_a_story_the_files_that_are_only_probable_are_marked_and_the_mark_is_explained() -> None:
+    mixed = story("turn", [file("a.py"), file("b.py", probable=True)], writer=ADA, prompt="go")
+    assert shown(mixed)[1:] == ["    M a.py  +1", "    M b.py  +1  ~"]
+    assert [*signs_explained([mixed], person=False)] == [
+        "~ is probable: it was written while a command of theirs ran that accounts for it."
+    ]
 
 
 def test_a_commit_tells_the_commits() -> None:

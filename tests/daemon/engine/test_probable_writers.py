@@ -69,6 +69,16 @@ def test_the_last_call_is_the_newest_one_though_it_is_only_probable(daemon: Memo
     assert daemon.files["src/a.py"] == OLD
 
 
+def test_a_story_marks_the_files_that_are_only_probable(daemon: MemoryDaemon) -> None:
+    ran(daemon, "sed -i s/b=2/b=3/ src/a.py", "src/a.py", OLD.replace(b"b=2", b"b=3"))
+    (story,) = daemon.ask("stories", {"writer": "ann"})["stories"]
+    assert (story["probable"], "probable" in story["files"][0]) == (True, False)
+    daemon.write("notes.md", OLD + b"proved\n", daemon.ann)
+    (story,) = daemon.ask("stories", {"writer": "ann"})["stories"]
+    marks = {file["path"]: file.get("probable") for file in story["files"]}
+    assert ("probable" in story, marks) == (False, {"src/a.py": True, "notes.md": None})
+
+
 # ── what the change looks like ───────────────────────────────────────────────
 
 

@@ -170,6 +170,7 @@ class StoryFile(Shape, frozen=True, kw_only=True):
     binary: Maybe[bool] = UNSET
     uncaptured: Maybe[str] = UNSET  # why the journal lacks the bytes of `version`
     symbols: Maybe[list[str]] = UNSET  # functions, classes and headings with lines that changed
+    probable: Maybe[bool] = UNSET  # True: only probably of the story's writer, unlike others of its files
 
 
 class StoryCall(Shape, frozen=True, kw_only=True):

@@ -54,7 +54,18 @@ from quire_journal.history.stories import (
     net_of,
     story_page,
 )
-from quire_journal.model import OUTSIDE, REGULAR, TRACED, BurstBegun, Record, Refusal, counted, paths_of, version_token
+from quire_journal.model import (
+    DURING,
+    OUTSIDE,
+    REGULAR,
+    TRACED,
+    BurstBegun,
+    Record,
+    Refusal,
+    counted,
+    paths_of,
+    version_token,
+)
 from quire_journal.storage.blobs import BlobCache, NotHeld
 from quire_journal.text import Splice, Text, definitions_at, diff, spliced
 from quire_journal.views import UNREPORTED, Burst, Version, standing
@@ -356,6 +367,8 @@ class _Teller:
         known = len(stay) + len(paths) - len(looked_at)
         count = known if not story.unread else story.writes
         files = [self._file(path, by_path[path]) for path in stay[:most]]
+        if story.probable < story.writes:  # else the whole story is marked
+            files = [file | self._doubt(by_path[file["path"]]) for file in files]
         told: dict[str, Any] = {"files": files, "files_count": count}
         if story.unread:
             told["unread"] = story.unread
@@ -363,6 +376,10 @@ class _Teller:
             told["files_more"] = count - len(files)
             told["folders"] = folders_of([*paths, *story.sample])
         return told
+
+    @staticmethod
+    def _doubt(runs: Sequence[_Run]) -> dict[str, Any]:
+        return {"probable": True} if any(new.evidence == DURING for _, new, _ in runs) else {}
 
     def _with_found_renames(self, files: Mapping[str, list[_Run]]) -> dict[str, list[_Run]]:
         """Return the files with a removed and an added one as one where their contents show a rename."""
