@@ -57,7 +57,8 @@ def decide(params: WhyParams, world: World) -> Decision:
     `WhyReply`.
     """
     history = world.history
-    path, version = _asked(params, world.files[params.path], world)
+    asked, version = _asked(params, world.files[params.path], world)
+    path = asked
     told: dict[str, Any] = {}
     origin: LineOrigin | None = None
     if params.line is not None:
@@ -76,7 +77,7 @@ def decide(params: WhyParams, world: World) -> Decision:
     batch_files, more = _beside(record.batch, path, history)
     reply = {
         "ok": True,
-        "message": _sentence(params, path, version, record, history, origin),
+        "message": _sentence(params, asked, path, version, record, history, origin),
         "path": path,
         "version": version_token(version.seq),
         "record": record_json(record, history),
@@ -230,10 +231,17 @@ def _others(event: Any, path: str) -> Iterator[str]:
 
 
 def _sentence(
-    params: WhyParams, path: str, version: Version, record: Record, history: History, origin: LineOrigin | None
+    params: WhyParams,
+    asked: str,
+    path: str,
+    version: Version,
+    record: Record,
+    history: History,
+    origin: LineOrigin | None,
 ) -> str:
     at = f"in {version_token(version.seq)} at {to_the_second(version.at_ns)}"
-    what = f"Line {params.line} of {path}" if params.line is not None else path
+    then = f" ({path} then)" if path != asked else ""
+    what = f"Line {params.line} of {asked}{then}" if params.line is not None else path
     back = _back(origin, history) if origin is not None else ""
     if origin is not None and origin.commit is not None:
         met = "the journal first saw it" if _found_there(record) else f"{mover(version, history)} brought it"

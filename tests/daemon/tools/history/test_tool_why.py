@@ -170,6 +170,7 @@ def test_a_line_is_followed_through_a_rename() -> None:
     daemon.move("a.py", "moved.py", daemon.ann)
     reply = daemon.call(WHY_TOOL, daemon.ann, path="moved.py", line=3)
     assert (reply["path"], reply["version"]) == ("a.py", f"v{made['ben']}")
+    assert reply["message"].startswith("Line 3 of moved.py (a.py then) was written by ben")
 
 
 def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_removed_it() -> None:
