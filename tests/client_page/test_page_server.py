@@ -27,6 +27,9 @@ class Site:
     def __init__(self, served: live.Live) -> None:
         self.served = served
         served.write("a.py", "one\n")
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "one"]):
+            subprocess.run(["git", *words], cwd=served.root, check=True)
         self.client = served.connect()
         self.client.since()
         where = ["-C", str(served.root), "--state-dir", str(served.state_dir)]
@@ -80,12 +83,6 @@ def ended(sock: socket.socket) -> bytes:
 
 def test_a_point_may_be_gits(site: Site) -> None:
     """What HEAD has needs no review; the page asked for it, and showed all that agents had ever written."""
-    for words in (
-        ["init", "-q"],
-        ["add", "."],
-        ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "one"],
-    ):
-        subprocess.run(["git", *words], cwd=site.served.root, check=True)
     with site.asked("review?since=HEAD") as answer:
         assert json.load(answer)["ok"]
 

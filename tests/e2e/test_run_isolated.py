@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -58,6 +59,18 @@ def pending(pid: int) -> bool:
     """True if a signal was sent to the process that it has not received yet."""
     status = Path(f"/proc/{pid}/status").read_text()
     return any(int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd")))
+
+
+def is_waiting(pid: int) -> bool:
+    """True if the process sleeps, and has used no processor for a moment."""
+
+    def used() -> list[str]:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return [fields[0], *fields[11:13]]
+
+    first = used()
+    time.sleep(0.1)
+    return first[0] == "S" and first == used()
 
 
 def tree(at: Live) -> dict[str, bytes]:
@@ -221,6 +234,7 @@ def test_a_signal_takes_effect_when_all_has_landed(scene: Live, tmp_path: Path, 
     flag.unlink()
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     eventually("the end of the command", lambda: not children.read_text())
+    eventually("the landing", lambda: is_waiting(process.pid))
     process.send_signal(number)
     eventually("the signal", lambda: not pending(process.pid))
     os.kill(daemon, signal.SIGCONT)

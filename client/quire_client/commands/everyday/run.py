@@ -223,10 +223,10 @@ def _isolated(call: Invocation) -> int:
             begun = _begun(call, {"action": "begin", "command": _told_words(call.arguments), "isolated": True})
             if not begun.get("ok"):
                 return _refused(call, begun)
+            above.enter_context(_signals_held())  # from the end of the command until the copy is removed
             status = view.run(call.arguments, Path.cwd(), _environment(call))
         except (CannotIsolate, OSError) as error:
             return _refused(call, {"ok": False, "error": "cannot_isolate", "message": str(error)})
-        above.enter_context(_signals_held())  # until the copy is removed, too
         return _landed(call, view, root, begun, status)
 
 
