@@ -111,7 +111,7 @@ def ignored(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> s
 
 
 def _git(words: list[str], folder: Path, environ: Mapping[str, str], given: str = "") -> str:
-    return git_output(words, folder, environ, given).strip()
+    return git_output(words, folder, environ, given).removesuffix("\n")
 
 
 Answer = dict[str, Any]

@@ -153,6 +153,13 @@ def test_git_tells_which_files_are_not_committed(site: Path, commits: list[str])
     assert uncommitted([], site, os.environ) == []
 
 
+def test_a_name_may_begin_or_end_with_white_space(site: Path, commits: list[str]) -> None:
+    names = [" first", "last "]
+    for name in names:
+        (site / name).write_text("x")
+    assert uncommitted(names, site, os.environ) == names
+
+
 def test_git_is_asked_for_commits_only_and_in_its_repository(tmp_path: Path, site: Path, commits: list[str]) -> None:
     assert commit_named("HEAD", site, os.environ) == commits[1]
     assert commit_named("--help", site, os.environ) == commit_named("HEAD", tmp_path / "none", os.environ) == ""
