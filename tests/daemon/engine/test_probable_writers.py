@@ -11,7 +11,7 @@ from memory_daemon import MemoryDaemon, lines
 from quire_daemon.core.decision import Who
 from quire_daemon.tools.agent_hooks import NATIVE_TOOL
 from quire_daemon.tools.undo.tool import REDO_TOOL, UNDO_TOOL
-from quire_journal.model.events import WorkspaceOpened, WorkspaceScanned
+from quire_journal.model.events import WorkspaceOpened, WorkspaceScanned, WriteAttributed
 
 OLD = lines("a=1", "b=2", "def f(x,y):", "    return x")
 FORMATTED = b"a = 1\nb = 2\n\n\ndef f(x, y):\n    return x\n"
@@ -67,6 +67,31 @@ def test_the_last_call_is_the_newest_one_though_it_is_only_probable(daemon: Memo
     assert [file["path"] for file in both["files"] if file["action"] != "none"] == ["notes.md"]
     assert daemon.call(UNDO_TOOL, daemon.ann, last=1, probable=True)["ok"]
     assert daemon.files["src/a.py"] == OLD
+
+
+@pytest.mark.parametrize("choice", [{}, {"last": 1}, {"writer": "ann", "last": 1}])
+def test_of_a_last_call_that_is_probable_in_part_the_proved_part_goes_back(
+    daemon: MemoryDaemon, choice: dict[str, Any]
+) -> None:
+    daemon.write("notes.md", OLD + b"older\n", daemon.ann)
+    daemon.after(60)
+    command = "sed -i s/b=2/b=3/ src/a.py src/b.py"
+    begins(daemon, daemon.ann, command)
+    for path in ("src/a.py", "src/b.py"):
+        daemon.outside(path, OLD.replace(b"b=2", b"b=3"))
+    ends(daemon, daemon.ann, command)
+    with daemon.history() as history:
+        first = history.file("src/a.py")
+    assert first is not None
+    daemon.note(WriteAttributed((first.seq,), daemon.ann.writer, "traced", _burst(daemon)))
+    assert (last(daemon), last(daemon, "src/b.py")) == ((ANN, "traced"), (ANN, "during"))
+    assert daemon.call(UNDO_TOOL, daemon.ann, **choice)["ok"]
+    assert [daemon.files[path] == OLD for path in ("src/a.py", "src/b.py", "notes.md")] == [True, False, False]
+
+
+def _burst(daemon: MemoryDaemon) -> int:
+    with daemon.history() as history:
+        return next(iter(history.bursts())).number
 
 
 def test_a_story_marks_the_files_that_are_only_probable(daemon: MemoryDaemon) -> None:

@@ -181,19 +181,15 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths, spent: 
     for batch, sure in merge(zip(proved, repeat(True)), zip(probable, repeat(False)), reverse=True):
         if calls == wanted:
             break
-        if batch in found or batch in spent or not known.stands(batch, in_path):
-            continue
-        if not (sure or params.probable):
-            calls += batch not in may_be  # one of the last, though it is not taken back
-            may_be |= dict.fromkeys((batch, *joint.of(batch)))
+        if batch in found or batch in may_be or batch in spent or not known.stands(batch, in_path):
             continue
         if found and len(found) + len(joint.of(batch)) > MAX_BATCHES:
             break
-        calls += 1
+        calls += 1  # also if nothing of it is taken back, as it is only probable
         for one in joint.of(batch):
             if one == batch or (one not in spent and known.stands(one, in_path)):
-                unsure = one != batch and joint.is_probable(one) and not params.probable
-                (may_be if unsure else found)[one] = None
+                is_sure = sure if one == batch else not joint.is_probable(one)
+                (found if is_sure or params.probable else may_be)[one] = None
     _require_not_too_many(found)
     if not found:
         where = f" in {', '.join(paths)}" if paths else ""
