@@ -43,8 +43,16 @@ STASHED_NS: Final = 5_000_000_000
 _UNLOGGED: Final = b"HEAD moved"
 """Label of a move without a log of HEAD."""
 
-_CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
+_LOCKING: Final = "am|checkout|cherry-pick|merge|pull|rebase|reset|revert"
+"""Commands that change the tree only while the index is locked. `git stash` removes untracked files before."""
+
+_CHANGES_TREES: Final = re.compile(rf"(?:HEAD moved|stash|{_LOCKING})\b")
 """Log entries of commands that change trees; a commit does not."""
+
+_UNDER_LOCK: Final = re.compile(rf"git: (?:index\.lock was |(?:{_LOCKING})\b)")
+"""Labels of writes by such commands, or by one that is known only by the lock."""
+
+_STASH_PUSH: Final = "git: stash (HEAD "
 
 _BEFORE_COMMIT: Final = {
     "MERGE_HEAD": "merge",
@@ -76,18 +84,8 @@ _BRANCHES: Final = re.compile(
 )
 
 
-_UNDER_LOCK: Final = re.compile(
-    r"git: (?:index\.lock was |(?:am|checkout|cherry-pick|merge|pull|rebase|reset|revert)\b)"
-)
-"""Labels of commands that change the tree only while the index is locked."""
-
-_STASH_PUSH: Final = "git: stash (HEAD "
-
-
 def is_under_lock(hint: str, removed: bool) -> bool:
-    """True if a change with this label is git's only if it came while the index was locked. `removed`: a file went;
-    `git stash push` removes untracked files before it takes the lock.
-    """
+    """True if a change with this label is git's only if it came while the index was locked. `removed`: a file went."""
     return bool(_UNDER_LOCK.match(hint)) or (not removed and hint.startswith(_STASH_PUSH))
 
 
