@@ -212,13 +212,14 @@ class Outside:
         if now < since + STANDS_S and is_temporary(path) and self._is_young(path):
             self._let_stand(path, evidence, since)
             return []
-        if self._ignore.ignored(path, False) and self._observer.head(journal_path(path)) is None:
+        is_ignored = self._ignore.ignored(path, False)
+        if is_ignored and self._observer.head(journal_path(path)) is None:
             self._looked(path, False)  # by rules that came after its hint, as in a cache that hides itself
             return []
         patient = now - since < UNFINISHED_S
         named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != SCANNED else 0
         try:
-            if path in self._ignored and self._ignore.ignored(path, False):
+            if path in self._ignored and is_ignored:
                 observation = self._observer.observe(path, evidence, ignored=True)
             else:
                 observation = self._observer.observe(path, evidence, not patient, named_ns)
