@@ -150,7 +150,7 @@ class App:
             ports.stagers,
         )
         self.admission = Admission(
-            *(server, recorder, in_force, self.presence, self.failures, log, ports.tree, self.burst_expiry.apart)
+            *(server, recorder, in_force, self.presence, self.failures, log, ports.tree, self.burst_expiry.open_runs)
         )
         self._stopping = False
         self._standing = RootGuard(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
@@ -56,12 +56,12 @@ class Admission:
         failures: FailurePolicy,
         log: Log,
         tree: ProcessTree,
-        apart: Callable[[bytes, Callable[[], Sequence[ProcessId]]], tuple[int, ...]],
+        open_runs: Callable[[bytes], Mapping[int, ProcessId]],
     ) -> None:
-        """`apart` returns those open runs of a caller that are not among the ancestors of a process."""
+        """`open_runs` returns the processes of a caller's open runs, by burst."""
         self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
         self._presence, self._failures, self._log, self._tree = presence, failures, log, tree
-        self._apart = apart
+        self._open_runs = open_runs
         self._agents = AgentProcesses()
         self._turns: dict[AgentSession, str] = {}  # turn that the session's hooks told last
         self._writers: dict[WriterIntroduced, Who] = {}
@@ -161,8 +161,11 @@ class Admission:
         return replace(who, process=(chain[0].pid, chain[0].start) if chain else None)
 
     def _beside_runs(self, who: Who, incoming: IncomingRequest) -> Who:
-        apart = self._apart(who.key, lambda: [(one.pid, one.start) for one in self._chain(incoming)])
-        return replace(who, apart=apart) if apart else who
+        runs = self._open_runs(who.key)
+        started_by = {(one.pid, one.start) for one in self._chain(incoming)} if runs else set()
+        if not started_by:
+            return who
+        return replace(who, apart=tuple(number for number, run in runs.items() if run not in started_by))
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
         """Return the caller of an agent's hook. If the session that it names runs in another living process tree, the

@@ -64,15 +64,13 @@ class BurstExpiry:
                 self._bound.pop(event.burst, None)
                 self._forget_process(event.burst)
 
-    def apart(self, owner: bytes, ancestors: Callable[[], Sequence[ProcessId]]) -> tuple[int, ...]:
-        """Return the owner's open runs that did not start a process. `ancestors`: of the process, and itself."""
+    def open_runs(self, owner: bytes) -> dict[int, ProcessId]:
+        """Return the processes of the owner's open runs, by burst; a run whose process is unknown is left out."""
         if not self._processes:
-            return ()
+            return {}
         with self._recorder.history() as history:
             runs = [one.number for one in history.open_bursts() if one.form == RUN and one.owner == owner]
-        known = {number: self._processes[number] for number in runs if number in self._processes}
-        found = ancestors() if known else ()
-        return tuple(number for number, process in known.items() if found and process not in found)
+        return {number: self._processes[number] for number in runs if number in self._processes}
 
     def hint(self, path: str, at_ns: int) -> str:
         """Return label and writer of the open burst that covers an outside write to `path` (as on disk) at `at_ns`; ""
