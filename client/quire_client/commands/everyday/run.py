@@ -65,6 +65,10 @@ def run(call: Invocation) -> int:
     return _told(call, status, ended)
 
 
+def _failed(code: str, error: Exception) -> dict[str, Any]:
+    return {"ok": False, "error": code, "message": str(error)}
+
+
 def _misplaced(call: Invocation) -> Mapping[str, Any] | None:
     """Return a refusal if no workspace holds the folder, else None."""
     from quire_journal.workspaces import NoFolder, WorkspaceRefused
@@ -72,7 +76,7 @@ def _misplaced(call: Invocation) -> Mapping[str, Any] | None:
     try:
         _ = call.place
     except (NoFolder, WorkspaceRefused) as error:
-        return {"ok": False, "error": "workspace_refused", "message": str(error)}
+        return _failed("workspace_refused", error)
     return None
 
 
@@ -84,9 +88,9 @@ def _asked(call: Invocation, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         reply = call.ask("run", arguments)
         return call.ask("run", arguments) if reply.get("error") == "unknown" else reply  # recorded once
     except NoDaemon as error:
-        return {"ok": False, "error": "no_daemon", "message": str(error)}
+        return _failed("no_daemon", error)
     except (NoFolder, WorkspaceRefused) as error:
-        return {"ok": False, "error": "workspace_refused", "message": str(error)}
+        return _failed("workspace_refused", error)
 
 
 def _begun(call: Invocation, asked: Mapping[str, Any], most_s: float = math.inf) -> Mapping[str, Any]:
@@ -103,7 +107,7 @@ def _begun(call: Invocation, asked: Mapping[str, Any], most_s: float = math.inf)
         with call.connect() as client:
             capture = captured(client, call, most_s).get("capture") or {}
     except NoDaemon as error:
-        return {"ok": False, "error": "no_daemon", "message": str(error)}
+        return _failed("no_daemon", error)
     until = time.monotonic() + (call.timeout_s(30.0) if capture.get("finished") else 0.0)
     while (begun := _asked(call, asked)).get("capturing") and time.monotonic() < until:
         time.sleep(begun["retry_after_ms"] / 1000)  # the last records are being synced
@@ -226,7 +230,7 @@ def _isolated(call: Invocation) -> int:
             above.enter_context(_signals_held())  # from the end of the command until the copy is removed
             status = view.run(call.arguments, Path.cwd(), _environment(call))
         except (CannotIsolate, OSError) as error:
-            return _refused(call, {"ok": False, "error": "cannot_isolate", "message": str(error)})
+            return _refused(call, _failed("cannot_isolate", error))
         return _landed(call, view, root, begun, status)
 
 
@@ -300,9 +304,9 @@ def _in_exported_tree(call: Invocation) -> int:
         except ExportStop as stopped:
             return _refused(call, stopped.reply)
         except Unwritable as error:
-            return _refused(call, {"ok": False, "error": "not_written", "message": str(error)})
+            return _refused(call, _failed("not_written", error))
         except NoDaemon as error:
-            return _refused(call, {"ok": False, "error": "no_daemon", "message": str(error)})
+            return _refused(call, _failed("no_daemon", error))
         moment = f" ({render.moment(tree.time)})" if tree.time else ""
         call.say(f"quire: In a copy of {render.one_line(point)}{moment}; what is ignored is not in it.")
         if missing:
