@@ -78,8 +78,7 @@ class Desk:
         with live.running(
             *_command("commit", "-a"), cwd=self.at.root, env=environment, stderr=subprocess.DEVNULL
         ) as git:
-            while git.poll() is None and not opened.exists():
-                time.sleep(0.01)
+            live.eventually("the editor", lambda: opened.exists() or git.poll() is not None)
             self.did.append("commit -a, its editor open")
             self.save()
             closed.touch()
