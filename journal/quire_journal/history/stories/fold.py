@@ -42,7 +42,6 @@ from quire_journal.model import (
     DURING,
     FOLDER,
     IGNORED,
-    ISOLATED,
     OUTSIDE,
     REGULAR,
     SCANNED,
@@ -65,7 +64,7 @@ from quire_journal.model import (
     WritesAbandoned,
     paths_of,
 )
-from quire_journal.views import OUTSIDE_WRITES, OWN, RUN as OF_RUN, TOOL_WRITES
+from quire_journal.views import OUTSIDE_WRITES, RUN as OF_RUN, TOOL_WRITES
 from quire_journal.views.indexes import of_kind, term_index
 
 PAUSE_NS: Final[Mapping[str, int]] = {TURN: 1800 * SECOND, GIT: 2 * SECOND, SAVES: 120 * SECOND, PERSON: 120 * SECOND}
@@ -97,9 +96,6 @@ GRACE: Final = 300
 
 MOST_NEAR: Final = 64
 """Maximum number of bursts before a write that are searched for an isolated run."""
-
-OF_A_RUN: Final = (OWN, ISOLATED)
-"""Evidence by which what a tool wrote belongs to a run."""
 
 _WRITES: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES))
 _BY_OTHERS: Final = frozenset(event.kind for event in OUTSIDE_WRITES)
@@ -600,14 +596,14 @@ class StoryFold:
 
     def _run_of(self, record: Record) -> Key | None:
         runs = (key for key in self._open if key[0] == RUN)
-        return next((key for key in runs if self.history.burst_word(int(key[1]), record.batch) in OF_A_RUN), None)
+        return next((key for key in runs if self.history.in_burst(int(key[1]), record.batch)), None)
 
     def _landed_by(self, record: Record, event: Event) -> int | None:
         """Return the burst of the isolated run whose command made a write; None for another write."""
         if not (getattr(event, "dialect", "") == OF_RUN or isinstance(event, FileDeleted)):
             return None
         near = (burst for burst in islice(self.history.bursts(record.seq), MOST_NEAR) if burst.form == OF_RUN)
-        found = (one.number for one in near if self.history.burst_word(one.number, record.batch) in OF_A_RUN)
+        found = (one.number for one in near if self.history.in_burst(one.number, record.batch))
         return next(found, None)
 
     # ── stories ──
