@@ -471,7 +471,7 @@ def is_text(node: ast.AST | None, *texts: str) -> TypeGuard[ast.Constant]:
 
 
 def test_no_property_is_computed_under_a_lock() -> None:
-    """That of `functools` is on Python 3.11, and work that pauses within it stops the daemon."""
+    """Python 3.11 holds one for `functools.cached_property`: work that pauses within it stops the daemon."""
     locked = {
         module
         for module in modules()

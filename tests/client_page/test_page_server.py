@@ -82,7 +82,7 @@ def ended(sock: socket.socket) -> bytes:
 
 
 def test_a_point_may_be_gits(site: Site) -> None:
-    """What HEAD has needs no review; the page asked for it, and showed all that agents had ever written."""
+    """The page asked for what HEAD lacks, was refused, and showed all that agents had ever written."""
     with site.asked("review?since=HEAD") as answer:
         assert json.load(answer)["ok"]
 

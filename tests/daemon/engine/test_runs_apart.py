@@ -46,7 +46,7 @@ def begin(daemon: MemoryDaemon, pid: int, *command: str, isolated: bool = False)
 
 
 def end(daemon: MemoryDaemon, pid: int, burst: int) -> list[list[str]]:
-    """What the run changed, and what others did."""
+    """[paths that the run changed, paths that others changed]."""
     told = call(daemon, pid, "run", action="end", burst=burst)
     return [[file["path"] for file in told[kind]] for kind in ("changed", "by_others")]
 

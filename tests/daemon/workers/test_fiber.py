@@ -9,7 +9,7 @@ from quire_journal.model.pause_points import cached_property, pause, pausing
 
 
 class Shared:
-    """What takes long to compute."""
+    """A value that takes long to compute."""
 
     @cached_property
     def told(self) -> list[str]:

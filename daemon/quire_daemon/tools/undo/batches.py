@@ -1,5 +1,5 @@
-"""What the journal knows of batches: their changes, the batches that undid them, and whether they are in force. The
-writes of an abandoned batch are in the log, but were not made or were taken back.
+"""Batches in the journal: their changes, the batches that undid them, and whether they are in force. The writes of an
+abandoned batch are in the log, but were not made or were taken back.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def _decided(before: _Chain, change: tuple[int, bool]) -> _Chain:
 
 
 class _Way(NamedTuple):
-    """One set of decisions that explains the lines so far."""
+    """Set of decisions that explains the lines so far."""
 
     decided: _Chain
     made: int  # number for the lines that the writer's other changes make of the state; equal for equal lines
