@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import islice, repeat, takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -176,19 +176,22 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths, spent: 
     found: dict[int, None] = {}
     may_be: dict[int, None] = {}
     calls = 0
-    proved = (batch for batch in known.history.last_batches(who.key, MAX_BATCHES) if _is_done(known, who, batch))
-    probable = known.history.probable_batches(who.key, MAX_BATCHES)
-    for batch, sure in merge(zip(proved, repeat(True)), zip(probable, repeat(False)), reverse=True):
+    proved = ((at, True, batches) for at, batches in _own_done(known, who))
+    probable = ((batch, False, (batch,)) for batch in known.history.probable_batches(who.key, MAX_BATCHES))
+    for _, sure, batches in merge(proved, probable, reverse=True):
         if calls == wanted:
             break
-        if batch in found or batch in may_be or batch in spent or not known.stands(batch, in_path):
+        new = (batch for batch in batches if batch not in found and batch not in may_be and batch not in spent)
+        left = [batch for batch in new if known.stands(batch, in_path)]
+        if not left:
             continue
-        if found and len(found) + len(joint.of(batch)) > MAX_BATCHES:
+        together = [*dict.fromkeys(other for batch in left for other in joint.of(batch))]
+        if found and len(found) + len(together) > MAX_BATCHES:
             break
         calls += 1  # also if nothing of it is taken back, as it is only probable
-        for one in joint.of(batch):
-            if one == batch or (one not in spent and known.stands(one, in_path)):
-                is_sure = sure if one == batch else not joint.is_probable(one)
+        for one in together:
+            if one in left or (one not in spent and known.stands(one, in_path)):
+                is_sure = sure if one in left else not joint.is_probable(one)
                 (found if is_sure or params.probable else may_be)[one] = None
     _require_not_too_many(found)
     if not found:
@@ -206,17 +209,18 @@ def _has_undone(known: Batches, who: Who) -> bool:
     return any(mark is not None and mark.how == "undo" and known.in_force(batch) for batch, mark in marks)
 
 
-def _is_done(known: Batches, who: Who, batch: int) -> bool:
-    """Return True for what an undo without arguments can take back: an edit, or a redo of another's edit. After a redo
-    of one's own edit, the edit itself is taken back.
+def _own_done(known: Batches, who: Who) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield (batch, what an undo of it takes back) for the caller's edits and redos, newest first: what a redo of own
+    edits brought back, else the batch itself.
     """
-    mark = known.mark(batch)
-    if mark is None or not known.is_undo(batch):
-        return True
-    if mark.how != "redo":
-        return False
-    edits = (edit for undo in known.undid(batch) for edit in known.undid(undo))
-    return any(not known.is_undo(edit) and not is_own(known.writer(edit), who, known.history) for edit in edits)
+    for batch in known.history.last_batches(who.key, MAX_BATCHES):
+        mark = known.mark(batch)
+        if mark is None or not known.is_undo(batch):
+            yield batch, (batch,)
+        elif mark.how == "redo":
+            edits = {edit for undo in known.undid(batch) for edit in known.undid(undo) if not known.is_undo(edit)}
+            of_others = any(not is_own(known.writer(edit), who, known.history) for edit in edits)
+            yield batch, (batch,) if of_others else sorted(edits, reverse=True)
 
 
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[_Chosen, Paths]:

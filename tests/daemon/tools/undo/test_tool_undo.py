@@ -69,6 +69,30 @@ def test_two_undos_are_redone_in_reverse_order() -> None:
     assert daemon.text("f.txt") == lines("a", "b")
 
 
+def test_an_undo_after_a_redo_takes_back_what_the_redo_brought_and_not_the_newest_edit() -> None:
+    daemon = daemon_with()
+    older = daemon.write("f.txt", lines("a"), daemon.ann)
+    daemon.write("g.txt", lines("b"), daemon.ann)
+    assert daemon.call(UNDO_TOOL, daemon.ann, batch=str(older))["ok"]
+    for _ in range(2):
+        assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
+        assert (daemon.text("f.txt"), daemon.text("g.txt")) == (lines("a"), lines("b"))
+        assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
+        assert (daemon.text("f.txt"), daemon.text("g.txt")) == (START, lines("b"))
+    assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
+    assert daemon.text("g.txt") is None
+
+
+def test_an_undo_after_the_redo_of_several_takes_back_all_of_them() -> None:
+    daemon = daemon_with()
+    for name in ("a", "b", "c"):
+        daemon.write(name, lines(name), daemon.ann)
+    assert daemon.call(UNDO_TOOL, daemon.ann, last=2)["ok"]
+    assert daemon.call(REDO_TOOL, daemon.ann)["ok"]
+    assert daemon.call(UNDO_TOOL, daemon.ann)["ok"]
+    assert [daemon.text(name) for name in ("a", "b", "c")] == [lines("a"), None, None]
+
+
 def test_last_takes_several_batches_and_their_net_effect() -> None:
     daemon = daemon_with()
     daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
