@@ -30,6 +30,7 @@ from quire_journal.history import (
     State,
     TimelineStep,
     Unwound,
+    blame,
     is_by_git,
     is_lost,
     unwind,
@@ -41,6 +42,7 @@ from quire_journal.model import (
     REGULAR,
     BatchUndone,
     EditRefused,
+    JournalDamaged,
     ReadServed,
     Refusal,
     ReplyKept,
@@ -55,7 +57,7 @@ from quire_journal.model import (
     version_token,
 )
 from quire_journal.storage.blobs import NotHeld
-from quire_journal.text import Along, MarkedDispute, changes, mark, place_after
+from quire_journal.text import Along, Dispute, MarkedDispute, changes, mark, place_after
 from quire_journal.views import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
 MOST_STEPS: Final = 2000
@@ -327,10 +329,21 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
     marked = []
     for conflict, place in places:
         start, stop = place_after(since, place.start, place.stop)
-        sides = f"undone by {by}", _blocker(conflict.seq, history)
+        sides = f"undone by {by}", _blocker(_last_at(place, conflict.seq, u.now, history), history)
         marked.append(MarkedDispute(replace(place, start=start, stop=stop), *sides))
     made = mark(rest, sorted(marked, key=lambda one: (one.place.start, one.place.stop)))
     return replace(u, blob=made.blob, made=made)
+
+
+def _last_at(place: Dispute, first: int, now: State, history: History) -> int:
+    """Return the seq of the newest version that wrote one of the disputed lines, at least `first`."""
+    if now.version is None or place.start == place.stop:
+        return first
+    try:
+        origins = blame(history, now.path, now.version).origins[place.start : place.stop]
+    except (NotHeld, JournalDamaged):
+        return first
+    return max(first, *(origin.version.seq for origin in origins))
 
 
 def _blocker(seq: int, history: History) -> str:

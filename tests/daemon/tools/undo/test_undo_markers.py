@@ -33,6 +33,17 @@ def test_markers_write_both_sides_where_others_built_on_the_undone_lines() -> No
     assert daemon.text("f.txt") == both
 
 
+def test_a_marker_names_who_wrote_the_disputed_lines_last() -> None:
+    daemon = daemon_with()
+    built_on(daemon)
+    both = daemon.text("f.txt") or b""
+    eve = daemon.introduce("eve", "s9")
+    last = daemon.write("f.txt", both.replace(b"TWO by ben", b"TWO by eve"), eve)
+    daemon.write("f.txt", both.replace(b"TWO by ben", b"TWO by eve") + b"seven\n", daemon.ben)
+    assert daemon.call(UNDO_TOOL, daemon.ann, conflicts="markers")["ok"]
+    assert f"=======\nTWO by eve\n>>>>>>> eve/s9 v{last}\n".encode() in (daemon.text("f.txt") or b"")
+
+
 def test_markers_alone_are_enough_to_do_where_skipping_would_do_nothing() -> None:
     daemon = daemon_with()
     daemon.write("f.txt", START.replace(b"two", b"TWO"), daemon.ann)
