@@ -26,7 +26,8 @@ export type Wish = { tool: string; part?: string } & Record<string, unknown>;
 /** What taking back a story asks for, or what it did to one file; null where there is nothing to take back. */
 export function choice(story: Story, file?: StoryFile): Wish | null {
   const all = ofAll(story);
-  return all && file ? { ...all, paths: namesOf(file) } : all;
+  const doubt = file?.probable && all?.tool === 'undo' && all.burst == null ? { probable: true } : {};
+  return all && file ? { ...all, ...doubt, paths: namesOf(file) } : all;
 }
 
 function ofAll(story: Story): Wish | null {

@@ -72,9 +72,9 @@ export function Time({ at }: { at: string }) {
 }
 
 /** A path whose end is seen where there is room for a part only: the folder gives way, the name stays. */
-export function Path({ path }: { path: string }) {
-  const cut = path.lastIndexOf('/') + 1;
-  return <span class="path" title={plain(path)}>{cut > 0 && <bdi class="cut folder">{visible(path.slice(0, cut))}</bdi>}<bdi class="base">{visible(path.slice(cut))}</bdi></span>;
+export function Path({ path, probable }: { path: string; probable?: boolean }) {
+  const cut = path.lastIndexOf('/') + 1, told = probable ? `${plain(path)}: written probably by a command that ran then` : plain(path);
+  return <span class="path" title={told}>{probable ? '~' : null}{cut > 0 && <bdi class="cut folder">{visible(path.slice(0, cut))}</bdi>}<bdi class="base">{visible(path.slice(cut))}</bdi></span>;
 }
 
 const KIND: Record<string, string> = { file_written: 'written', file_deleted: 'deleted', file_moved: 'moved', mode_changed: 'permissions', outside_written: 'saved', outside_deleted: 'deleted', outside_moved: 'moved', edit_refused: 'refused' };

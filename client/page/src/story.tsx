@@ -16,7 +16,7 @@ const WORD: Record<string, string> = { added: 'new', removed: 'removed', changed
 
 function backOf(story: Story, file: StoryFile): Back {
   const wish = choice(story, file), verb = wish?.tool === 'redo' ? 'Bring back' : 'Take back';
-  return { writer: whose(story), probable: story.probable, otherwise: wish ? { wish, label: `${verb} all of it in this file…` } : undefined };
+  return { writer: whose(story), probable: story.probable || file.probable, otherwise: wish ? { wish, label: `${verb} all of it in this file…` } : undefined };
 }
 
 function File({ file, story, open }: { file: StoryFile; story: Story; open: boolean }) {
@@ -24,7 +24,7 @@ function File({ file, story, open }: { file: StoryFile; story: Story; open: bool
     <h3>
       <button class="fold" aria-expanded={open} onClick={() => go({ file: open ? '' : file.path }, false)}>
         <span class={`status ${file.status}`} title={WORD[file.status]}>{SIGN[file.status] ?? 'M'}</span>
-        <Path path={file.path} />
+        <Path path={file.path} probable={file.probable} />
         {file.symbols?.length ? <span class="symbols cut">{visible(file.symbols.join(', '))}</span> : <span />}
         {file.binary ? <span class="counts dim">binary</span> : <Counts added={file.added} removed={file.removed} />}
       </button>

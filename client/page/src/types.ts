@@ -1,7 +1,7 @@
 // Replies of the daemon, as far as the page reads them. `docs/api.md` has all of them.
 export interface Writer { id: string; type: string; agent: string; agent_session: string; turn: string; tool_call: string; model: string; uid: number | null; parent?: string }
 export interface Reply { ok: boolean; message: string; error?: string; suggested_action?: string; next?: any; warnings?: { type: string; message: string }[]; [field: string]: any }
-export interface StoryFile { path: string; status: string; moved_from?: string; version: string; before?: string; added?: number; removed?: number; binary?: boolean; symbols?: string[] }
+export interface StoryFile { path: string; status: string; moved_from?: string; version: string; before?: string; added?: number; removed?: number; binary?: boolean; symbols?: string[]; probable?: boolean }
 export interface StoryCall { at: string; label: string; command?: string; burst?: number; batch?: number; end?: string; writes: number; paths: string[] }
 export interface Story {
   form: string; seq: number; first: number; at: string; ended_at: string; writer: Writer; probable?: boolean; unclaimed?: boolean; whole: boolean;

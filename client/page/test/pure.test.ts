@@ -72,6 +72,7 @@ test('a story that began earlier is taken back as a whole by its turn, else the 
   const story: any = { form: 'turn', first: 18, seq: 20, writes: 3, whole: true, at: '2026-01-02T03:04:05Z', writer, files: [], files_count: 0 };
   assert.deepEqual(choice(story), { tool: 'undo', writer: 'ada/s1', turn: 't1', from: 'seq:17', to: 'seq:20' });
   assert.deepEqual(choice({ ...story, whole: false }), { tool: 'undo', writer: 'ada/s1', turn: 't1', to: 'seq:20' });
+  assert.deepEqual(choice(story, { path: 'a', probable: true } as any), { tool: 'undo', writer: 'ada/s1', turn: 't1', from: 'seq:17', to: 'seq:20', probable: true, paths: ['a'] });
   assert.deepEqual(choice({ ...story, probable: true, whole: false }), { tool: 'undo', writer: 'ada/s1', turn: 't1', to: 'seq:20', probable: true });
   const turnless = { ...story, writer: { ...writer, turn: '' } };
   assert.deepEqual(choice(turnless), { tool: 'undo', writer: 'ada/s1', from: 'seq:17', to: 'seq:20' });

@@ -14,6 +14,7 @@ from quire_client.ui.rows import BOLD, DIM, NAME, WARN, Row, Span, row
 from quire_client.ui.timeline_page import facts_of, line_counts, title_of
 from quire_client.ui.visible import fitted, visible
 from quire_client.ui.writers import Marks
+from quire_journal.model import MARK
 
 MOST_PROMPT: Final = 8
 FILE: Final = "file"
@@ -84,6 +85,7 @@ def _files(story: Story, width: int) -> Iterator[Row]:
             Span(fitted(name, widest), NAME),
             "  ",
             *counts,
+            f"  {MARK}" if file.get("probable") else "",
             Span(f"  {symbols}" if symbols else "", DIM),
             key=(FILE, number),
         )

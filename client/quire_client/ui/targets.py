@@ -73,7 +73,7 @@ def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | No
     between = {"from": f"seq:{story['first'] - 1}", "to": f"seq:{story['seq']}"}
     if story["form"] == "git":
         return Ask("undo", {"git": "last", **between, **paths, "plan": True}) if story.get("writes") else None
-    probable = {"probable": True} if story.get("probable") else {}
+    probable = {"probable": True} if story.get("probable") or (file or {}).get("probable") else {}
     if (story.get("writer") or {}).get("agent"):
         whose = _of_turn(story)
         if not story["whole"] and "turn" in whose:

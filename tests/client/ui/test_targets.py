@@ -31,6 +31,14 @@ def test_a_turn_is_taken_back_by_session_turn_and_place_in_the_log() -> None:
     asked = targets.undo_of(turn, file("a.py"))
     assert asked is not None
     assert asked.arguments["paths"] == ["a.py"]
+    assert "probable" not in asked.arguments
+
+
+def test_a_file_that_is_only_probably_of_its_turn_is_taken_back_as_such() -> None:
+    turn = {**TURN, "writer": writer("alice", "s1", turn="t9")}
+    asked = targets.undo_of(turn, file("a.py", probable=True))
+    assert asked is not None
+    assert asked.arguments["probable"] is True
 
 
 def test_a_turn_that_began_earlier_is_opened_and_taken_back_by_the_records_of_its_writer() -> None:

@@ -114,6 +114,12 @@ def test_an_open_story_has_the_prompt_its_files_and_its_calls() -> None:
     ]
 
 
+def test_a_file_of_an_open_story_that_is_only_probably_of_its_writer_is_marked() -> None:
+    first, *rest = TURN["files"]
+    rows = plain(story_rows({**TURN, "files": [{**first, "probable": True}, *rest]}, Marks(), NOW, 80, UTC))
+    assert [line for line in rows if "~" in line] == ["  M src/app.py  +2 -1  ~"]
+
+
 def test_an_open_story_says_what_is_not_listed() -> None:
     lines = plain(story_rows({**GIT, "refused": [], "refused_count": 2}, Marks(), NOW, 80, UTC))
     assert "No file of it is listed." in lines
