@@ -88,7 +88,40 @@ def slid_down(found: Sequence[Block], new: _Lines, old_stop: int) -> tuple[list[
 def _different(a: list[int], b: list[int]) -> list[Block]:
     if set(a).isdisjoint(b):  # most changes of one or two lines
         return [(0, len(a), 0, len(b))]
-    return list(_blocks(a, b))
+    return list(_joined(_blocks(a, b), a, b))
+
+
+def _joined(found: Iterable[Block], a: Sequence[int], b: Sequence[int]) -> Iterator[Block]:
+    """Yield the blocks, two as one where one only adds or only removes lines and slides over equal lines to the other.
+    An edit of successive lines is one block then, also if it repeats the lines below it, such as blank ones.
+    """
+    last: Block | None = None
+    for block in found:
+        if last is not None:
+            joined = _slid_up(last, block, a, b) or _slid_to_next(last, block, a, b)
+            if joined is None:
+                yield last
+        last = block if last is None else joined or block
+    if last is not None:
+        yield last
+
+
+def _slid_up(last: Block, block: Block, a: Sequence[int], b: Sequence[int]) -> Block | None:
+    (i, j, k, m), gap = block, block[0] - last[1]
+    if i == j and b[k - gap : k] == b[m - gap : m]:
+        return last[0], last[1], last[2], m - gap
+    if k == m and a[i - gap : i] == a[j - gap : j]:
+        return last[0], j - gap, last[2], last[3]
+    return None
+
+
+def _slid_to_next(last: Block, block: Block, a: Sequence[int], b: Sequence[int]) -> Block | None:
+    (i, j, k, m), gap = last, block[0] - last[1]
+    if i == j and b[k : k + gap] == b[m : m + gap]:
+        return block[0], block[1], k + gap, block[3]
+    if k == m and a[i : i + gap] == a[j : j + gap]:
+        return i + gap, block[1], block[2], block[3]
+    return None
 
 
 def breaks_between(data: bytes, start: int, stop: int) -> int:

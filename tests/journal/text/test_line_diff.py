@@ -42,6 +42,19 @@ def test_splices_are_sorted_and_never_touch(a: Text, b: Text) -> None:
     assert all(one.stop < two.start for one, two in pairwise(splices))
 
 
+@pytest.mark.parametrize("upside_down", [False, True])
+def test_an_edit_that_repeats_the_blank_lines_beside_it_is_one_splice(upside_down: bool) -> None:
+    """Also if another change in the file keeps these lines from being at its common ends."""
+    was = ["head", "old", "", "", "def b", "tail"]
+    now = ["head", "new", "", "", "def a", "body", "", "", "def b", "added", "tail"]
+    a, b = (Text.of(("\n".join(lines[:: -1 if upside_down else 1]) + "\n").encode()) for lines in (was, now))
+    sizes = [(one.stop - one.start, len(one.lines)) for one in diff(a, b)]
+    assert sorted(sizes) == [(0, 1), (1, 5)]
+    assert [(one.start - one.stop, len(one.lines)) for one in diff(b, a)] == [(-n, m) for m, n in sizes], (
+        "and the other way"
+    )
+
+
 def test_a_changed_break_is_a_changed_line() -> None:
     assert diff(Text.of(b"a\nb\n"), Text.of(b"a\r\nb\n")) == (Splice(0, 1, (b"a",), (b"\r\n",)),)
 
