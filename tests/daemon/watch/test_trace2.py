@@ -98,7 +98,7 @@ def test_only_writes_during_its_run_are_attributed_to_a_command() -> None:
         (("checkout", "--", "-b"), True),
     ],
 )
-def test_a_write_within_a_tick_of_the_end_is_not_attributed_to_a_command_that_keeps_the_tree(
+def test_a_write_within_a_tick_of_either_end_is_not_attributed_to_a_command_that_keeps_the_tree(
     words: tuple[str, ...], labels: bool
 ) -> None:
     gits = Gits()
@@ -106,6 +106,7 @@ def test_a_write_within_a_tick_of_the_end_is_not_attributed_to_a_command_that_ke
     gits.ends(7, NOW + 50 * MS)
     assert bool(gits.at(NOW + 46 * MS)) is labels
     assert gits.at(NOW + 30 * MS), "by a hook"
+    assert bool(gits.at(NOW - 4 * MS)) is labels
 
 
 def test_an_ended_command_is_forgotten_after_a_while() -> None:

@@ -158,12 +158,12 @@ class Command(msgspec.Struct):
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
         """True if the command may have written `path` at `at_ns`.
 
-        A write shortly before the command's end may have come after it, because timestamps lag by a tick; only a
-        command that writes trees gets such a write.
+        A write shortly before the command's end may have come after it, because timestamps lag by a tick, and one of
+        the command may have a time before its start; only a command that writes trees gets such a write.
         """
         if not self.counts or not path.startswith(self.scope or ""):
             return False
-        if self.keeps_tree and self.ended_ns and at_ns > self.ended_ns - CLOCKS_NS:
+        if self.keeps_tree and (at_ns < self.started_ns or (self.ended_ns and at_ns > self.ended_ns - CLOCKS_NS)):
             return False
         return self.started_ns - CLOCKS_NS <= at_ns and (not self.ended_ns or at_ns <= self.ended_ns + slack_ns)
 
