@@ -251,8 +251,9 @@ class Observer:
         hint = self.hint(observation.path, at_ns, signature is not None)
         if observation.locked and hint in ("", LOCK_TAKEN):
             hint = LOCK_HELD  # known by the order of events, which is finer than the times
-        elif observation.locked is False and is_under_lock(hint, isinstance(event, OutsideDeleted)):
-            hint = ""
+        elif observation.locked is False:
+            gone, new = isinstance(event, OutsideDeleted), standing(observation.head) is None
+            hint = "" if is_under_lock(hint, gone, new) else hint
         if hint == LOCK_TAKEN and not self._was_there(event):
             # a save just before `git add` or `git commit`: while HEAD stays, git only restores earlier bytes
             return event

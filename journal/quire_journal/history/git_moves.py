@@ -79,8 +79,10 @@ class GitMoves:
         if version.type != OUTSIDE_TYPE:
             return ""
         if version.seq not in self._hints:
-            said = getattr(self._history.event(version.seq), "hint", "")
-            self._hints[version.seq] = said or self._moved_just_after(version)
+            event = self._history.event(version.seq)
+            said = getattr(event, "hint", "")
+            is_apart = getattr(event, "unlocked", False)  # git moves HEAD after it has let go of the index
+            self._hints[version.seq] = said if said or is_apart else self._moved_just_after(version)
         return self._hints[version.seq]
 
     def _moved_just_after(self, version: Version) -> str:

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from scribe import Scribe
 
 from quire_journal.history.authorship import LOCK_HELD
+from quire_journal.history.git_moves import GitMoves
 from quire_journal.history.line_blame import LineTrails, blame
 from quire_journal.model.events import (
     BatchUndone,
@@ -357,6 +358,22 @@ def test_a_block_of_the_other_side_stays_its_authors_as_a_whole(
         scribe.note(GitRan(ran, evidence="head", ended_ns=scribe.seq * 10**9))
     assert {*authors(scribe)} == {base, side, main}
     assert authors(scribe).count(side) == 8
+
+
+@pytest.mark.parametrize("unlocked", [False, True])
+def test_a_write_just_before_head_moved_is_gits_unless_the_index_was_not_locked(unlocked: bool) -> None:
+    """`git stash pop && echo x >>f && git commit`: the commit was named as the author of the line."""
+    scribe = Scribe()
+    scribe.write("f", b"a\n")
+    added = scribe.hold(b"a\nx\n")
+    seq = scribe.note(OutsideWritten("f", added, 4, 0o644, "watched", scribe.seq, unlocked=unlocked))
+    with scribe.history() as history:
+        version = history.file("f")
+    assert version is not None
+    assert version.seq == seq
+    scribe.note(GitRan("stash pop", evidence="head", ended_ns=version.at_ns))
+    with scribe.history() as history:
+        assert GitMoves(history).hint(version) == ("" if unlocked else "git: stash pop")
 
 
 def test_a_checkout_restores_the_version_of_its_commit_not_a_later_one_with_equal_bytes() -> None:

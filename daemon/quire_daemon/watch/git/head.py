@@ -44,7 +44,8 @@ _UNLOGGED: Final = b"HEAD moved"
 """Label of a move without a log of HEAD."""
 
 _LOCKING: Final = "am|checkout|cherry-pick|merge|pull|rebase|reset|revert"
-"""Commands that change the tree only while the index is locked. `git stash` removes untracked files before."""
+"""Commands that change the tree only while the index is locked. `git stash` removes untracked files before, and
+`git stash pop` brings them back after."""
 
 _CHANGES_TREES: Final = re.compile(rf"(?:HEAD moved|stash|{_LOCKING})\b")
 """Log entries of commands that change trees; a commit does not."""
@@ -53,6 +54,7 @@ _UNDER_LOCK: Final = re.compile(rf"git: (?:index\.lock was |(?:{_LOCKING})\b)")
 """Labels of writes by such commands, or by one that is known only by the lock."""
 
 _STASH_PUSH: Final = "git: stash (HEAD "
+_STASH_POP: Final = "git: stash pop (HEAD "
 
 _BEFORE_COMMIT: Final = {
     "MERGE_HEAD": "merge",
@@ -84,9 +86,13 @@ _BRANCHES: Final = re.compile(
 )
 
 
-def is_under_lock(hint: str, removed: bool) -> bool:
-    """True if a change with this label is git's only if it came while the index was locked. `removed`: a file went."""
-    return bool(_UNDER_LOCK.match(hint)) or (not removed and hint.startswith(_STASH_PUSH))
+def is_under_lock(hint: str, removed: bool, new: bool) -> bool:
+    """True if a change with this label is git's only if it came while the index was locked. `removed`: a file went;
+    `new`: one came.
+    """
+    if hint.startswith(_STASH_PUSH):
+        return not removed
+    return bool(_UNDER_LOCK.match(hint)) or (hint.startswith(_STASH_POP) and not new)
 
 
 class Head(msgspec.Struct, frozen=True):
