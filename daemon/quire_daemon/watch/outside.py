@@ -70,6 +70,7 @@ class Outside:
         self._locked: set[str] = set()  # paths to look at of which every event came while git's index was locked
         self._unlocked: set[str] = set()  # the same, while it was not locked
         self._moves = Renames()  # renames of which an end has not been looked at
+        self._halves: dict[str, str] = {}  # new name → old name that waits for it
         self._standing: set[str] = set()  # files with a later look, once they have existed for `STANDS_S`
         self._crawling: set[object] = set()  # running crawls of folders
         self._ahead = Prefetcher(ReadingAhead(observer), start_job, self._not_read_ahead)
@@ -172,21 +173,25 @@ class Outside:
         return True
 
     def _other_end(self, one: Observation) -> str:
-        """Return the path to which renames moved a file that is gone; its own path for any other."""
-        if not isinstance(one.event, OutsideDeleted):
-            return one.path
-        return disk_path(self._moves.followed(journal_path(one.path)))
+        """Return the path to which renames moved a file that is gone, or of a new file the old name that waits for it;
+        its own path for any other.
+        """
+        if isinstance(one.event, OutsideDeleted):
+            return disk_path(self._moves.followed(journal_path(one.path)))
+        half = self._halves.get(one.path, "") if isinstance(one.event, OutsideWritten) else ""
+        return half if half in self._named else one.path
 
     def _without_half_moves(self, observed: Sequence[Observation], now: float) -> list[Observation]:
-        """Return what can be recorded now. A removal whose other end is looked at again soon is looked at with it, as
-        one of them alone is no move.
+        """Return what can be recorded now. An end of a rename whose other end is looked at again soon is looked at with
+        it, as one of them alone is no move.
         """
-        whole = list[Observation]()
+        whole, here = list[Observation](), {one.path for one in observed}
         for one in observed:
             to = self._other_end(one)
-            if to == one.path or to not in self._named or self._named.is_late(to):
+            if to == one.path or to in here or to not in self._named or self._named.is_late(to):
                 whole.append(one)
             else:  # just before: the look at the removal brings the other end's
+                self._halves[to] = one.path
                 self._named.name(one.path, WATCHED, now, math.nextafter(self._named.due_s(to), 0.0))
         return whole
 
@@ -329,6 +334,7 @@ class Outside:
     def _forget_moves(self) -> None:
         if not self._named.waiting and not self._standing:
             self._moves.clear()
+            self._halves.clear()
 
     def _take_hints(self, now: float) -> None:
         if not self._watcher.has_news():

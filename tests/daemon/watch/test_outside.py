@@ -17,7 +17,7 @@ from quire_daemon.watch.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
 from quire_daemon.workspace.types import FileBusy
 from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
-from quire_journal.model.ids import disk_path
+from quire_journal.model.ids import blob_id, disk_path
 from quire_journal.model.records import JournalDamaged
 from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
@@ -657,6 +657,25 @@ def test_a_rename_at_the_moment_of_gits_lock_is_a_move(turns: Turns, first: str)
     assert [(e.path, e.to) for e in turns.events() if isinstance(e, OutsideMoved)] == [("a", "b")]
     assert not [e for e in turns.events() if isinstance(e, OutsideDeleted)]
     assert turns.outside.idle()
+
+
+def test_a_renamed_file_that_is_written_anew_at_once_is_still_a_move(turns: Turns) -> None:
+    """`git mv a b && sed -i 1d b`: the new name could not be read at first, and was then recorded without the old."""
+    turns.write("a", "one\ntwo\n")
+    turns.opened()
+    (turns.root / "a").rename(turns.root / "b")
+    turns.observer.refuses["b"] = FileBusy("b")
+    turns.watcher.batches.append(Batch(dirty={"a", "b"}, moved=[("a", "b")]))
+    turns.turn()
+    turns.observer.refuses.clear()
+    turns.write("b.tmp", "two\n")
+    (turns.root / "b.tmp").replace(turns.root / "b")
+    turns.watcher.batches.append(Batch(dirty={"b", "b.tmp"}, touched={"b.tmp"}, moved=[("b.tmp", "b")]))
+    turns.turn()
+    turns.turns(BRIEF_S)
+    (moved,) = [event for event in turns.events() if isinstance(event, OutsideMoved)]
+    assert (moved.path, moved.to, moved.blob) == ("a", "b", blob_id(b"two\n"))
+    assert not [event for event in turns.events() if isinstance(event, OutsideDeleted)]
 
 
 def test_a_removal_and_a_new_file_at_the_moment_of_gits_lock_are_no_move(turns: Turns) -> None:
