@@ -14,6 +14,7 @@ from quire_journal.history.renames.similar_files import SIMILAR, alike, base_nam
 from quire_journal.model import (
     EXACT,
     FOLDER,
+    OUTSIDE,
     SCANNED,
     WATCHED,
     OutsideDeleted,
@@ -65,32 +66,32 @@ class FoundRenames:
     def __init__(self, history: History) -> None:
         self._history = history
         self._left_to_read = MOST_READ
-        self._searched: dict[int, _Group | None] = {}  # by the records of the group
+        self._searched: dict[tuple[int, bytes], _Group] = {}  # by each record and the mover of the group
 
     def of(self, path: str, version: Version) -> FoundRename | None:
         """Return the rename by which a version left `path`, or came to it; None for no rename."""
         is_end = version.gone or not version.base
         if version.type != OUTSIDE_TYPE or not is_end or version.moved_from or version.moved_to:
             return None
-        if version.seq not in self._searched:
-            self._search(version.seq)
-        group = self._searched[version.seq]
-        return None if group is None else group.renamed(path, version.seq)
+        first = self._history.record(version.seq)
+        movers = () if first is None else next(map(self._movers, _writes([first])), ())
+        found = (self._group(first, mover).renamed(path, version.seq) for mover in movers if first is not None)
+        return next((rename for rename in found if rename is not None), None)
 
-    def _search(self, seq: int) -> None:
-        self._searched[seq] = None
-        first = self._history.record(seq)
-        mover = None if first is None else next(map(self._mover, _writes([first])), None)
-        if first is None or mover is None:
-            return
+    def _group(self, first: Record, mover: bytes) -> _Group:
+        if (first.seq, mover) not in self._searched:
+            self._search(first, mover)
+        return self._searched[first.seq, mover]
+
+    def _search(self, first: Record, mover: bytes) -> None:
+        seq = first.seq
         most, pause_ns = (MOST_RECORDS, NEAR_NS) if mover == _FOUND else (MOST_BESIDE, BESIDE_NS)
         earlier = [*self._near(first, islice(self._history.records(upto=seq - 1, reverse=True), most), pause_ns)]
         later = self._near(first, islice(self._history.records(after=seq), most), pause_ns)
         for writes in _groups([*earlier[::-1], *_writes([first]), *later]):
-            moving = [write for write in writes if self._mover(write) == mover]
-            self._searched.update(
-                dict.fromkeys((write.seq for write in moving), _Group(self._history, moving, mover == _FOUND))
-            )
+            moving = [write for write in writes if mover in self._movers(write)]
+            group = _Group(self._history, moving, mover == _FOUND)
+            self._searched.update(dict.fromkeys(((write.seq, mover) for write in moving), group))
 
     def _near(self, first: Record, records: Iterable[Record], pause_ns: int) -> Iterator[_Write]:
         """Yield the writes of other programs, until a pause between two of them."""
@@ -103,17 +104,17 @@ class FoundRenames:
                 last_ns = record.at_ns
                 yield write
 
-    def _mover(self, write: _Write) -> bytes | None:
-        """Return `_FOUND` for a write by git, or one that a scan found and nobody is proved to have made, else the
-        caller who wrote; None if the write is what an agent announced.
+    def _movers(self, write: _Write) -> Sequence[bytes]:
+        """Return `_FOUND` for a write by git, or one that a scan found and nobody is proved to have made, and the known
+        caller of a watched write; () if the write is what an agent announced.
         """
-        if is_by_git(write.event.hint):
-            return _FOUND
+        by_git = [_FOUND] if is_by_git(write.event.hint) else []
         version = self._history.version(write.event.path, write.seq)
         if version is None or version.evidence == SCANNED:
-            return None if version is None else _FOUND
+            return by_git or ([] if version is None else [_FOUND])
         is_seen = write.event.evidence == WATCHED and version.evidence != EXACT
-        return b"by " + self._history.caller_of(version.writer) if is_seen else None
+        is_told = is_seen and (version.writer != OUTSIDE or not by_git)
+        return [*by_git, b"by " + self._history.caller_of(version.writer)] if is_told else by_git
 
 
 class _Group:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memory_daemon import MemoryDaemon, lines
+from quire_journal.history.authorship import LOCK_HELD
 from quire_journal.model.events import OutsideDeleted, OutsideWritten, WriteAttributed
 from quire_journal.model.ids import blob_id
 
@@ -238,3 +239,20 @@ def test_a_story_tells_the_two_names_of_a_file_as_one_rename(daemon: MemoryDaemo
     files = daemon.ask("stories", {}, "max")["stories"][0]["files"]
     assert [(file["status"], file.get("moved_from"), file["path"]) for file in files] == [("moved", "m", "r")]
     assert (files[0]["added"], files[0]["removed"]) == (1, 1)
+
+
+@pytest.mark.parametrize("of_git", ["the new name", "the old name", "both"])
+def test_a_file_that_an_agents_git_moved_is_the_same_also_if_git_is_seen_at_one_end_only(
+    daemon: MemoryDaemon, of_git: str
+) -> None:
+    """`git mv m r && sed -i 1d r`: the one name was written under git's lock, the other after it."""
+    bob, base, data = daemon.introduce("bob", "s9"), daemon.head_of("m"), ANN.replace(b"number 9\n", b"of bob\n")
+    hints = ["" if of_git == "the old name" else LOCK_HELD, "" if of_git == "the new name" else LOCK_HELD]
+    daemon.files["r"] = data
+    daemon.note(OutsideWritten("r", blob_id(data), len(data), 0o644, "watched", hint=hints[0]), blobs=(data,))
+    came = daemon.head_of("r")
+    del daemon.files["m"]
+    left = daemon.note(OutsideDeleted("m", "watched", base, hint=hints[1]))
+    daemon.note(WriteAttributed((came, left), bob.writer, "traced"))
+    assert [author(daemon, "r", line) for line in (2, 4, 9)] == ["ann", "outside", "bob"]
+    assert undone(daemon, writer="ann") == {"r": data.replace(b"of ann\n", b"number 2\n")}
