@@ -368,7 +368,7 @@ class _Teller:
         count = known if not story.unread else story.writes
         files = [self._file(path, by_path[path]) for path in stay[:most]]
         if story.probable < story.writes:  # else the whole story is marked
-            files = [file | self._doubt(by_path[file["path"]]) for file in files]
+            files = [file | self._doubt(by_path[path]) for path, file in zip(stay, files, strict=False)]
         told: dict[str, Any] = {"files": files, "files_count": count}
         if story.unread:
             told["unread"] = story.unread
@@ -398,6 +398,8 @@ class _Teller:
         new, (old, _, first) = runs[0][1], runs[-1]
         status = "removed" if new.gone else "added" if old is None else "changed"
         told: dict[str, Any] = {"path": path, "status": status, "version": version_token(new.seq)}
+        if old is not None and new.gone:
+            told["path"] = first.base_path or path  # the later name was nobody's before
         if old is not None:
             told["before"] = version_token(old.seq)
             if not new.gone and first.base_path != path:

@@ -131,6 +131,14 @@ def test_a_file_that_was_renamed_and_back_is_as_before() -> None:
     assert told(daemon)[0]["files"] == []
 
 
+def test_a_file_that_was_renamed_and_removed_is_removed_under_the_name_that_it_had_before() -> None:
+    daemon = day()
+    daemon.outside_moves("clock.py", "src/clock.py")
+    daemon.outside_deletes("src/clock.py")
+    (file,) = told(daemon)[0]["files"]
+    assert (file["path"], file["status"], file["added"]) == ("clock.py", "removed", 0)
+
+
 def test_an_empty_folder_that_goes_is_removed() -> None:
     """It was told as a change of its mode."""
     daemon = MemoryDaemon()
