@@ -41,6 +41,7 @@ from quire_journal.model import (
     Refusal,
     WriteAttributed,
     blob_id,
+    disk_path,
     journal_path,
 )
 from quire_journal.storage import blobs
@@ -248,6 +249,8 @@ class Observer:
         at_ns = signature.ctime_ns if signature is not None else self._gone_ns(observation)
         if not at_ns or event.evidence == CAPTURED:
             return event
+        if isinstance(event, OutsideMoved):
+            at_ns = max(at_ns, self._folder_moved_ns(event))
         hint = self.hint(observation.path, at_ns, signature is not None)
         if observation.locked and hint in ("", LOCK_TAKEN):
             hint = LOCK_HELD  # known by the order of events, which is finer than the times
@@ -274,6 +277,18 @@ class Observer:
         with self.recorder.history() as history:
             had = islice(history.with_bytes({event.blob}, history.head() + 1), MOST_ALIKE)
             return any(path == event.path for path, _ in had)
+
+    def _folder_moved_ns(self, event: OutsideMoved) -> int:
+        """Return the last change of the folder with which a file may have moved, which leaves the file's own time as it
+        was; 0 if the file got another name.
+        """
+        olds, news = event.path.split("/"), event.to.split("/")
+        if olds[-1] != news[-1]:
+            return 0
+        while len(news) > 1 and olds and olds[-1] == news[-1]:
+            del olds[-1], news[-1]
+        folder = self.workspace.look(disk_path("/".join(news)))
+        return folder.signature.ctime_ns if folder.signature is not None else 0
 
     def _gone_ns(self, observation: Observation) -> int:
         """Return the latest time of a removal: not after the folder's timestamp, which precedes the reading of the

@@ -22,7 +22,7 @@ from quire_daemon.workspace.types import Image
 from quire_daemon.workspace.workspace import Workspace
 from quire_journal.history.authorship import LOCK_TAKEN
 from quire_journal.journal import Journal
-from quire_journal.model.events import OutsideWritten
+from quire_journal.model.events import OutsideMoved, OutsideWritten
 from quire_journal.model.ids import blob_id, journal_path, percent_escaped
 from quire_journal.model.refusals import Refusal
 from quire_journal.storage.memory import MemoryStore
@@ -192,6 +192,27 @@ def test_a_file_went_no_later_than_the_last_change_of_its_folder(observer: Obser
         gone = observer.observe(path, "watched", named_ns=named_ns)
         observer.note(gone, gone.event)
     assert asked == [(went_ns, False), (went_ns - hour_ns, False)]
+
+
+def test_a_file_moves_with_its_folder_at_the_time_of_the_folder(observer: Observer) -> None:
+    """`mv lib lib2` after a `git stash pop` was the pop's, as the times of the files in it were."""
+    asked: list[int] = []
+    observer.hint = lambda path, at_ns, exact: asked.append(at_ns) or ""
+    old, new = observer.workspace.root / "d", observer.workspace.root / "e"
+    (old / "in").mkdir(parents=True)
+    (old / "in" / "f").write_text("x\n")
+    seen = observer.observe("d/in/f", "captured")
+    observer.note(seen, seen.event)
+    observer.recorder.commit()
+    old.rename(new)
+    while new.stat().st_ctime_ns == (new / "in" / "f").stat().st_ctime_ns:  # as the clock of files goes by ticks
+        new.rename(old)
+        old.rename(new)
+    came = observer.observe("e/in/f", "watched")
+    assert isinstance(came.event, OutsideWritten)
+    size, mode = came.event.size, came.event.mode
+    observer.note(came, OutsideMoved("d/in/f", "e/in/f", came.event.blob, size, mode, "watched", 1))
+    assert asked == [new.stat().st_ctime_ns]
 
 
 def test_new_bytes_that_came_with_the_lock_of_the_index_are_not_gits(observer: Observer) -> None:
