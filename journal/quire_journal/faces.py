@@ -10,8 +10,8 @@ from typing import Any
 
 
 def face(room: str, **names: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of `room` (PEP 562) for keyword → module, value → the names that it offers. The function
-    raises `AttributeError` for other names.
+    """Return the `__getattr__` (PEP 562) of `room`, which loads public names; it raises `AttributeError` for other
+    names. `names`: a module of the room → its public names, separated by spaces.
     """
     homes = {name: module for module, offered in names.items() for name in offered.split()}
 

@@ -74,7 +74,7 @@ class OtherFormat(Exception):
 
 
 class NewRecord(msgspec.Struct, frozen=True):
-    """Event to be recorded. Its seq is `journal.head` + 1 + its index in the call."""
+    """Event to be recorded. Its seq is `journal.head` + 1 + its index in the call of `append`."""
 
     event: Event
     writer: WriterId
@@ -190,7 +190,7 @@ class Journal:
 
     @property
     def store(self) -> Store:
-        """Store, for readers, and for tables that are neither log nor view (`seen`)."""
+        """Store below the journal, for readers, and for tables that are neither log nor view (such as `seen`)."""
         return self._store
 
     @property
@@ -218,10 +218,11 @@ class Journal:
     ) -> list[Record]:
         """Store the bytes, then one record for each entry: durable, all or nothing.
 
-        `bytes_named` are the bytes that the events name, each with its path. `at_hand` finds texts in the caller's
-        memory. Blobs in `dropped` are removed: a `BytesGone` names them with their paths, and no other blob is based on
-        them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible batch, and
-        `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored, unless a `StoreFailure` is `unsure`.
+        `bytes_named` are the bytes that the events name, each with its path. `at_hand` returns the text of a blob if
+        the caller has it in memory. Blobs in `dropped` are removed: a `BytesGone` names them with their paths, and no
+        other blob is based on them. `instead` are rows to replace (see `purge`). Raises `ValueError` for an impossible
+        batch, and `StoreFailure`, `JournalDamaged` or `OutOfOrder` with nothing stored; a `StoreFailure` that is
+        `unsure` may have stored all.
         """
         commit = self._sealed(entries, bytes_named, at_hand)
         if not commit.sealed and not bytes_named:
@@ -349,7 +350,8 @@ class Journal:
 
     def _fail(self, error: BaseException) -> NoReturn:
         """Raise the error, after restoring the folds that the store lost: as pending after a temporary error, such as
-        an interrupt, else by folding again. A lasting error is raised as `StoreFailure` `for_good`, or as damage.
+        an interrupt, else by folding again. A lasting error is raised as damage, or as a `StoreFailure` that is
+        `for_good`.
         """
         folded, self._folded = self._folded, []
         interrupted = not isinstance(error, Exception)

@@ -137,8 +137,8 @@ class WritesSettled(Event, frozen=True):
 
 
 class WritesAbandoned(Event, frozen=True):
-    """The tool writes of these records did not happen: they lost a race, or the disk refused them.
-    Views revert them.
+    """The tool writes of these records did not happen: they lost a race, or the disk refused them. Views revert the
+    writes.
     """
 
     kind: ClassVar[str] = "writes_abandoned"
@@ -231,8 +231,8 @@ class CaptureFailed(Event, frozen=True):
 
 
 class GitRan(Event, frozen=True):
-    """A git command that changes trees ran. Of its fields and the record's writer, only the writer's uid is always
-    attested.
+    """A git command that changes trees ran. The kernel attests only the uid of the record's writer in every case, no
+    other field.
     """
 
     kind: ClassVar[str] = "git_ran"
@@ -481,7 +481,7 @@ class RetentionApplied(Event, frozen=True):
 
 
 class RecordLost(Event, frozen=True):
-    """Damage destroyed the record with this seq, which stays taken."""
+    """Damage destroyed the record that had this seq. No other record gets the seq."""
 
     kind: ClassVar[str] = "record_lost"
 
@@ -557,7 +557,7 @@ class WatchLost(Event, frozen=True):
 
 
 class WorkAccepted(Event, frozen=True):
-    """A reviewer accepted lines of a file. The mark moves with the lines, as blame follows them."""
+    """A reviewer accepted lines of a file. The acceptance follows the lines to later versions, as blame does."""
 
     kind: ClassVar[str] = "work_accepted"
     path: str
@@ -568,7 +568,7 @@ class WorkAccepted(Event, frozen=True):
 
 
 class WorkRejected(Event, frozen=True):
-    """Somebody has rejected places of a file: they are undone when the turn of their writer has ended."""
+    """Somebody rejected changes in a file: Quire undoes them when the turn of their writer has ended."""
 
     kind: ClassVar[str] = "work_rejected"
     path: str
@@ -586,8 +586,8 @@ class RejectionEnded(Event, frozen=True):
 
 
 class WrittenApart(Event, frozen=True):
-    """The writes of this batch belong to none of these runs of their writer: they came from a process that none of the
-    runs had started.
+    """The writes of this batch belong to none of these bursts of `quire run`, although their writer began them: no
+    command of the bursts had started the writing process.
     """
 
     kind: ClassVar[str] = "written_apart"
@@ -607,5 +607,5 @@ def paths_of(event: Event | None) -> tuple[str, ...]:
 
 
 def path_after(event: Event | None) -> str | None:
-    """Return the path of the version that the event made (for a move, the new path); None if it made none."""
+    """Return the path that an event names, for a move the new path; None if the event names no path."""
     return next(reversed(paths_of(event)), None)

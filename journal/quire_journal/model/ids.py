@@ -31,7 +31,7 @@ SETUP = "quire"
 
 
 def is_agent(name: str) -> bool:
-    """True for the agent name of an agent: not empty, and not `SETUP`."""
+    """True if `name` names an agent: not empty, and not that of `quire setup`."""
     return name not in ("", SETUP)
 
 
@@ -100,12 +100,12 @@ def is_escaped(journal: str) -> bool:
 
 
 def inside_escaped(journal: str) -> str:
-    """Return the prefix of escaped paths below the folder `journal`."""
+    """Return the beginning of every escaped path below the folder `journal`."""
     return journal if is_escaped(journal) else _ESCAPED + quote(journal.encode("utf-8", "surrogateescape"))
 
 
 def percent_escaped(journal: str) -> str:
-    """Return an escaped path as replies show it, with a field `path_encoding: percent`."""
+    """Return an escaped path without `%/`, as replies show it beside a field `path_encoding: percent`."""
     return journal[len(_ESCAPED) :]
 
 
@@ -121,8 +121,8 @@ def shown_path(entry: Mapping[str, Any]) -> str:
 
 
 def unescaped(given: str) -> str | None:
-    """Return the disk path of a percent-escaped path; None if replies never show that path escaped, which they do if it
-    is not UTF-8, or in a folder called `%`.
+    """Return the disk path of a percent-escaped path from a reply. None for a path that replies never escape: in UTF-8,
+    and not in a folder called `%`.
     """
     if "%" not in given:
         return None

@@ -44,7 +44,7 @@ class NoProcess(OSError):
 
 
 def reached(error: BaseException | None) -> Limit:
-    """Return the limit that `error` or one of its causes reports; "" for none."""
+    """Return the limit that `error` or one of its causes reports; "" if they report no limit."""
     for _ in range(MOST_CAUSES):  # bounded: an error can be its own cause
         if error is None:
             break
@@ -79,6 +79,6 @@ def wrong(limit: Limit) -> str:
 
 
 def sentence(limit: Limit) -> str:
-    """Return the message of a program that the limit kept from starting, with the remedy."""
+    """Return the message of a program that could not start because of the limit, with the remedy."""
     said, action = _SAID[limit]
     return f"{said}. {action}, then start it again."

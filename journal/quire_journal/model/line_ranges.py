@@ -11,7 +11,7 @@ Ranges = tuple[LineRange, ...]
 
 
 def ranges_of(lines: Iterable[int]) -> Ranges:
-    """Return these lines in the form of `merge_ranges`."""
+    """Return these lines as sorted ranges that neither overlap nor touch."""
     out: list[LineRange] = []
     first = last = -2
     for line in sorted(lines):
@@ -26,7 +26,7 @@ def ranges_of(lines: Iterable[int]) -> Ranges:
 
 
 def without(ranges: Iterable[LineRange], others: Iterable[LineRange]) -> Ranges:
-    """Return the lines of `ranges` that are not in `others`, in the form of `merge_ranges`."""
+    """Return the lines of `ranges` that are not in `others`, as sorted ranges that neither overlap nor touch."""
     out: list[LineRange] = []
     taken, at = merge_ranges(others), 0
     for start, stop in merge_ranges(ranges):

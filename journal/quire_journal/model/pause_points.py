@@ -16,8 +16,8 @@ _CALLED: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=Non
 
 
 def pause() -> None:
-    """Call the function set by `pausing`, if any, which may raise to end the work. For steps of ten microseconds or
-    more.
+    """Call the function set by `pausing`, which may raise to end the work; without a function, do nothing. Made to be
+    called between steps of ten microseconds or more.
     """
     called = _CALLED.get()
     if called is not None:
@@ -35,7 +35,7 @@ def pausing(called: Callable[[], None]) -> Iterator[None]:
 
 
 def paced(items: Iterable[T]) -> Iterator[T]:
-    """Yield all items, with a pause before each 1,024."""
+    """Yield all items, with a call of `pause` before each 1,024."""
     rest = iter(items)
     while some := list(islice(rest, _AT_ONCE)):
         pause()
@@ -43,9 +43,9 @@ def paced(items: Iterable[T]) -> Iterator[T]:
 
 
 class cached_property(Generic[T]):
-    """Property that is computed at its first use and then kept, as that of functools, but without the lock that Python
-    3.11 holds meanwhile: work that pauses within it would block all other work. Two may compute it at once; the later
-    result is kept.
+    """Property that is computed at its first use and then kept, as in functools, but without the lock of Python 3.11: a
+    computation that pauses would block all other work. Two threads may compute the value at once; the later result is
+    kept.
     """
 
     def __init__(self, made: Callable[[Any], T]) -> None:

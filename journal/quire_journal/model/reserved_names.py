@@ -29,8 +29,8 @@ def fold(name: str) -> str:
 
 @lru_cache(maxsize=2048)  # many paths share their folders
 def disguised(name: str) -> str:
-    """Return `fold` without the parts that HFS+ and NTFS ignore: ignorable characters, streams,
-    final dots and spaces.
+    """Return `name` after `fold`, without the parts that HFS+ and NTFS ignore: ignorable characters, streams, final
+    dots and spaces.
     """
     return fold(name if name.isascii() else name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
 

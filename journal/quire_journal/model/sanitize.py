@@ -22,7 +22,8 @@ def plain(text: str, most: int) -> str:
 
 def plain_name(text: str, shown: str | None = None) -> str:
     """Return the name of an agent, a session or a turn: printable, at most `MOST_NAME` characters. A changed name gets
-    a hash of the whole, so that two agents never share a name. `shown` is the part that may be shown.
+    a hash of the whole `text`, so that two agents never share a name. `shown` is the part of `text` that may be shown
+    (None: all).
     """
     shown = text if shown is None else shown
     if shown == text and len(text) <= MOST_NAME and text.isprintable():

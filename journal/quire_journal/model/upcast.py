@@ -17,7 +17,7 @@ UPCASTERS: Final[Mapping[tuple[str, int], Upcaster]] = {}
 
 
 def parse_tag(tag: str) -> tuple[str, int]:
-    """Return kind and version of a tag `kind@version`; version 1 if none is readable."""
+    """Return kind and version of a tag `kind@version`; the whole tag and 1 for any other form."""
     kind, _, version = tag.partition("@")
     return (kind, int(version)) if version.isascii() and version.isdigit() and len(version) < 5 else (tag, 1)
 
@@ -29,8 +29,8 @@ def make_tag(kind: str, version: int) -> str:
 def lift(
     tag: str, body: bytes, known: Container[str], upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS
 ) -> tuple[str, bytes] | None:
-    """Return tag and body in a form that `known` has; None if no upcaster leads there. Raises `msgspec.MsgspecError` if
-    the body is no array.
+    """Return tag and body of an event, upcast until the tag is in `known`; None if no upcaster leads there. Raises
+    `msgspec.MsgspecError` if the body is no array.
     """
     kind, version = parse_tag(tag)
     if (kind, version) not in upcasters:

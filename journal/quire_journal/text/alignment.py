@@ -54,7 +54,7 @@ class AlignedChange(msgspec.Struct, frozen=True):
 
 
 def changes_between(a: _Lines, b: _Lines) -> list[AlignedChange]:
-    """Return the differences in order; all alignments agree on the lines between."""
+    """Return the changes that turn `a` into `b`, in order; the lines between them are matched by all alignments."""
     head, tail = common_lines(a, b)
     if head == len(a) == len(b):
         return []
@@ -268,8 +268,8 @@ def _placed(a: _Lines, b: _Lines, pairs: _Pairs, above: int, below: int) -> _Pai
 
 
 def _move(lines: _Lines, kept: list[int], others: list[int], length: int) -> None:
-    """Slide the changes between the lines `kept` of one text to git's places; `others` are the kept lines of the other
-    text.
+    """Slide the changes of one text to git's places. `kept` are the numbers of its unchanged lines, which are moved in
+    place, `others` those of the other text.
 
     A change slides over a kept line equal to its first or last line: up, then down as far as possible, then up to a
     change of the other text. It joins changes that it meets.

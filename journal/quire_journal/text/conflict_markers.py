@@ -18,7 +18,7 @@ THEIRS: Final = b">>>>>>> "
 
 
 class Dispute(msgspec.Struct, frozen=True):
-    """Conflict: lines start..stop of the text of one side, and the lines of the other side."""
+    """Conflict: lines start..stop of the text of one side, and the lines that the other side has in their place."""
 
     start: int
     stop: int
@@ -33,8 +33,8 @@ class MarkedDispute(msgspec.Struct, frozen=True):
 
 
 def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Dispute | None]:
-    """Return, for each splice of `mine`, its conflict with `theirs` in the text after `theirs`. None for a conflict
-    shared with the splice before.
+    """Return, for each splice of `mine`, its conflict with `theirs`, placed in the text after `theirs`. None if the
+    conflict is that of the splice before.
     """
     along = Along(theirs)
     found: list[Dispute | None] = []
@@ -86,7 +86,9 @@ def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
 
 
 def mark(text: Text, places: Sequence[MarkedDispute]) -> Text:
-    """Return `text` with markers around the conflicts, sorted by start; overlapping conflicts are merged."""
+    """Return `text` with markers around the conflicts `places`, which are sorted by start; overlapping conflicts are
+    merged.
+    """
     splices: list[Splice] = []
     for marked in _apart(places):
         place = marked.place

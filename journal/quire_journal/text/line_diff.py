@@ -71,8 +71,9 @@ def blocks(a: _Lines, b: _Lines) -> list[Block]:
 
 
 def slid_down(found: Sequence[Block], new: _Lines, old_stop: int) -> tuple[list[Block], int]:
-    """Return the differing blocks with added lines as far down as equal lines allow, and by how many lines the last one
-    moved. `new` has the new lines, `old_stop` is the number of old lines, both with the equal lines below.
+    """Return `found`, the differing blocks, with added lines as far down as equal lines allow, and by how many lines
+    the last block moved. `new` has the new lines, `old_stop` is the number of old lines, both with the equal lines
+    below.
     """
     slid: list[Block] = []
     down = 0
@@ -190,7 +191,9 @@ def common_lines(a: _Lines, b: _Lines) -> tuple[int, int]:
 
 
 def first_difference(a: Text, b: Text) -> int:
-    """Return the first line whose content differs, ignoring breaks; the number of common lines if there is none."""
+    """Return the index of the first line whose content differs, ignoring breaks; without a difference, the number of
+    lines of the shorter text.
+    """
     return _common_start(a.lines, b.lines, min(len(a), len(b)))
 
 
@@ -286,8 +289,8 @@ def unique_pairs(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
-    """Return the splices for callers, 1-based and inclusive: lines after, and lines before. `shift` moves later lines.
-    An empty range ends one before its start.
+    """Return for each splice, for callers: `start` and `end` of its new lines, `was_start` and `was_end` of its old
+    lines (1-based, inclusive; without lines, the end is one before the start), and the `shift` of all lines after it.
     """
     moved = 0
     out: list[dict[str, int]] = []

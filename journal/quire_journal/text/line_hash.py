@@ -52,7 +52,9 @@ def hash8(line: bytes) -> str:
 
 
 def context8(before: bytes, line: bytes, after: bytes) -> str:
-    """Return 8 hex digits of the hash of `line` between its nearest non-blank neighbours, b"" for a missing one."""
+    """Return 8 hex digits of the hash of `line` between `before` and `after`, its nearest non-blank neighbours (b"":
+    none).
+    """
     return hash8(b"\n".join((before, line, after)))
 
 
@@ -67,7 +69,9 @@ def is_poor(line: bytes) -> bool:
 
 
 def quality(line: bytes, occurrences: int) -> str:
-    """Return the quality of `line` as an anchor in a file with `occurrences` of it: `low`, `med` or `high`."""
+    """Return the quality of `line` as an anchor: `low` for a poor line (`is_poor`), `med` for a line that the file has
+    more than `COMMON_ABOVE` times, else `high`.
+    """
     if not line.strip(_POOR):  # as `is_poor`
         return "low"
     return "med" if occurrences > COMMON_ABOVE else "high"
@@ -172,7 +176,9 @@ class LineHashes:
         return pack(self.full)
 
     def matching(self, prefix: str) -> list[int]:
-        """Return the lines whose hash begins with `prefix` (lower-case hex, at least 4 digits), in order."""
+        """Return the numbers of the lines whose hash begins with `prefix` (lower-case hex, at least 4 digits), in
+        order.
+        """
         if "_beginning" in self.__dict__:
             alike = self._having(prefix[:4])
             return list(merge(*(lines for digits, lines in alike.items() if digits.startswith(prefix))))

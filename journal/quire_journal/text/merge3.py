@@ -117,7 +117,9 @@ def _place(tagged: tuple[int, int, int, AlignedChange]) -> tuple[int, int, int]:
 
 
 def _near(region: _Region, change: AlignedChange, side: int, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
-    """True if the change is near the region, and one side adds only lines that the other side adds, too."""
+    """True if the change is a few lines below a region of the other side alone, and one side adds only lines that the
+    other side adds, too.
+    """
     others = region.mine if side else region.theirs
     if change.start - region.stop > NEAR or bool(region.mine and region.theirs):
         return False

@@ -35,12 +35,12 @@ class Splice(msgspec.Struct, frozen=True, gc=False):
         return len(self.lines) - (self.stop - self.start)
 
     def __hash__(self) -> int:
-        """Hash of the place, unique within a plan and fast."""
+        """Hash of `start` and `stop` alone, which is fast and unique within a plan."""
         return hash((self.start, self.stop))
 
 
 class Along:
-    """Index of sorted splices of one text by place."""
+    """Index of sorted splices of one text, searched by lines."""
 
     def __init__(self, splices: Sequence[Splice]) -> None:
         self._splices = splices
@@ -48,7 +48,9 @@ class Along:
         self._moved = [0, *accumulate(s.shift for s in splices)]
 
     def near(self, start: int, stop: int) -> tuple[int, Sequence[Splice]]:
-        """Return the shift of lines start..stop by earlier splices, and the splices that overlap or touch them."""
+        """Return by how many lines earlier splices shift lines start..stop, and the splices that overlap or touch these
+        lines.
+        """
         first = bisect_left(self._stops, start)
         last = bisect_right(self._splices, stop, first, key=lambda s: s.start)
         return self._moved[first], self._splices[first:last]
@@ -148,8 +150,8 @@ def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_b
 
 
 def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable[range]) -> Text:
-    """Return the text that a reader gets of these lines. Where a lone CR and a lone LF would be read as CRLF, a new
-    line takes the other's break; two old lines are parsed again.
+    """Return these lines as a text that a parser of its bytes would return. Where a lone CR and a lone LF would be read
+    as CRLF, a line in `fresh` (new lines) takes the other's break; two old lines are parsed again.
     """
     text = Text(bom, lines, breaks)
     reread = not bom and bool(lines) and lines[0].startswith(BOM)
@@ -194,7 +196,9 @@ def _trim(base: Text, s: Splice) -> Splice:
 
 
 def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[int | None]:
-    """Return the new number of each base line (sorted); None for None and for a replaced or removed line."""
+    """Return the number after the splices of each base line (sorted); None for None and for a
+    replaced or removed line.
+    """
     out: list[int | None] = []
     todo, moved = iter(splices), 0
     s = next(todo, None)
@@ -207,12 +211,12 @@ def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[
 
 
 def carry_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """Return the lines of `ranges` that survive `splices`, in the result."""
+    """Return the lines of `ranges` that survive `splices`, as numbered after the splices."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges)]
 
 
 def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
-    """Return the lines of `ranges` that survive `splices` under another number, in the result."""
+    """Return the lines of `ranges` that survive `splices` under another number, as numbered after the splices."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges) if moved]
 
 

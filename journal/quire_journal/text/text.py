@@ -100,7 +100,7 @@ class Text:
 
     @cached_property
     def blob(self) -> BlobId:
-        """Content address. After an edit, only bytes after the change are hashed (`take_bytes`)."""
+        """Content address (sha256). After an edit, only bytes after the change are hashed (`take_bytes`)."""
         if len(self.data) <= HASHED_STEP:
             return blob_id(self.data)
         data = memoryview(self.data)
@@ -115,7 +115,9 @@ class Text:
         return BlobId(state.digest())
 
     def take_bytes(self, data: bytes, base: Text, line: int) -> None:
-        """Set the bytes of this text, equal to those of `base` up to line `line`, and reuse hash states of `base`."""
+        """Set the bytes of this text, which are those of `base` up to line `line`, to reuse the
+        hash states of `base`.
+        """
         at = base.offset(line)
         self.__dict__["data"] = data
         self.__dict__["mark"] = line, at

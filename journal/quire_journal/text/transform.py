@@ -44,8 +44,8 @@ def _ended(text: Text) -> Text:
 
 
 def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> CarriedSplices:
-    """Return `splices` after `over`, both sorted, in the line numbers of one text. Touching changes are no conflict;
-    two unequal insertions into one gap are.
+    """Return `splices` in the line numbers after `over`, and those that are blocked; both are sorted splices of one
+    text. Touching changes are no conflict; two unequal insertions into one gap are.
     """
     done: list[Splice] = []
     blocked: list[BlockedSplice] = []
@@ -71,11 +71,12 @@ def _before(other: Splice, s: Splice) -> bool:
 
 
 def three_way(base: Text, mine: Text, theirs: Text, cuts: bool = False) -> tuple[Text, CarriedSplices]:
-    """Return `theirs` with the changes from `base` to `mine`. Where both changed the same lines, those of `theirs`
-    stay.
+    """Return `theirs` with the changes from `base` to `mine`, and what was blocked. Where both changed the same lines,
+    those of `theirs` stay.
 
-    A moved block that is blocked at one end is blocked at both, so that no line is doubled or lost. `cuts`: of lines
-    that `mine` only removes, `theirs` blocks those alone that it replaced or moved, and lines inserted among them stay.
+    A moved block that is blocked at one end is blocked at both, so that no line is doubled or lost. `cuts`: a removal
+    by `mine` is blocked only for the lines that `theirs` replaced or moved; lines that `theirs` inserted among them
+    stay.
     """
     wanted, over = changes(base, mine), changes(base, theirs)
     carried = carry(wanted, over)
@@ -93,8 +94,8 @@ def three_way(base: Text, mine: Text, theirs: Text, cuts: bool = False) -> tuple
 
 
 def _cut(wanted: Sequence[Splice], over: Sequence[Splice], base: Text) -> tuple[Splice, ...]:
-    """Return `wanted` with each removal cut at the changes of `over`, and without lines that both only removed. Lines
-    that either side may have moved are not cut.
+    """Return `wanted`, the splices of one side, with each removal cut at the changes of `over`, and without lines that
+    both only removed. Lines that either side may have moved are not cut.
     """
     along, put, put_by_theirs = Along(over), {*_put(wanted)}, {*_put(over)}
     found: list[Splice] = []
