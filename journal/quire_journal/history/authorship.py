@@ -52,8 +52,8 @@ class CommitLine(msgspec.Struct, frozen=True):
 
 
 class CommitFile(msgspec.Struct, frozen=True):
-    """Query to git for the commit of each line of `path`, as of `commit`: HEAD when the journal found a version. If
-    that is unknown, `commit` is "", and `near` the last HEAD that is known from before `at_ns`.
+    """Query to git for the commit that brought each line of `path`, as the file is in `commit`: HEAD when the journal
+    found a version. If that HEAD is unknown, `commit` is "", and `near` is the last known HEAD before `at_ns`.
     """
 
     path: str
@@ -63,7 +63,7 @@ class CommitFile(msgspec.Struct, frozen=True):
 
 
 class CommitFileLines(msgspec.Struct, frozen=True):
-    """Answer to `CommitFile`."""
+    """Git's answer to a `CommitFile`: the file's lines, each with its commit."""
 
     body: bytes = b""
     """Lines of the file, each ending in LF."""
@@ -84,6 +84,6 @@ class LineOrigin(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def told(self) -> tuple[object, ...]:
-        """The values that a caller is shown: equal if two origins look alike."""
+        """The values that a caller is shown; origins with equal values look alike."""
         brought = 0 if self.brought is None else self.brought.seq
         return self.path, self.version.seq, brought, self.commit, self.pending

@@ -1,5 +1,5 @@
-"""Trees of git commits, and the versions with the same bytes. A commit's file is the version whose bytes have git's
-hash; a file that the journal lacks is a version with seq 0.
+"""Trees of git commits, and the versions with the same bytes. A commit's file is shown as the version whose bytes have
+its git hash, or, if the journal has none, as a version with seq 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CommitEntry(msgspec.Struct, frozen=True):
 
 
 class CommitEntries(msgspec.Struct, frozen=True):
-    """Answer to `CommitTree`: path below the workspace root → file."""
+    """Git's answer to a `CommitTree`: path below the workspace root → file."""
 
     entries: Mapping[str, CommitEntry] = {}
     why: str = ""
@@ -49,7 +49,7 @@ class CommitBlobs(msgspec.Struct, frozen=True):
 
 
 class CommitBytes(msgspec.Struct, frozen=True):
-    """Answer to `CommitBlobs`: hash → bytes; `why` as in `CommitEntries`."""
+    """Git's answer to a `CommitBlobs`: hash → bytes; `why` as in `CommitEntries`."""
 
     held: Mapping[str, bytes] = {}
     why: str = ""
@@ -92,8 +92,8 @@ def is_named(version: Version, name: str, history: History) -> bool:
 
 
 def in_git(entry: CommitEntry, blob: bytes, uncaptured: str = "") -> Version:
-    """Return a version with seq 0 that stands for a commit's file that no version has. `blob`: address of its bytes, or
-    b"" and in `uncaptured` the reason.
+    """Return a version with seq 0 that stands for a commit's file that no version has. `blob` is the address of its
+    bytes, or b"" if `uncaptured` says why the journal has none.
     """
     kind, mode = (LINK, 0o777) if entry.mode == _LINK_MODE else (REGULAR, int(entry.mode[3:], 8))
     return Version(0, 0, 0, 0, OUTSIDE_TYPE, blob, entry.size, mode, entry=kind, uncaptured=uncaptured)

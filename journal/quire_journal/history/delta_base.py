@@ -1,4 +1,5 @@
-"""Delta bases: choice of the stored blob against which a new version is stored as a delta. It affects only space.
+"""Delta bases: choice of the stored blob against which a new version is stored as a delta. The choice changes only the
+space taken.
 
 The first version of a path is compared with the newest file of the same name, else of the same suffix. Table `kin` maps
 the hash of a name or suffix to the hash of its last new path.

@@ -61,14 +61,16 @@ def gaps_before(history: History, version: Version, earlier: Version | None) -> 
 
 
 def lost_version(gaps: Sequence[LostStretch], base: int = 0) -> Version:
-    """Return a stand-in for a lost version; its seq is `base`, named by a later version, if that is lost, else 0."""
+    """Return a stand-in for a lost version. Its seq is `base`, the base of a later version, if that record is in
+    `gaps`; else 0.
+    """
     seq = base if any(gap.first <= base <= gap.last for gap in gaps) else 0
     return Version(seq, 0, 0, seq, "", b"", 0, 0, uncaptured=RECORD_LOST)
 
 
 def version_then(history: History, path: str, seq: int) -> Version | None:
     """Return the newest version of `path` up to record `seq`, None if there is none; a stand-in (`is_lost`) if lost
-    records leave it unknown.
+    records make the version unknown.
     """
     gaps = gaps_of(history, path, seq)
     return lost_version(gaps) if gaps else history.version_at(path, seq)
@@ -98,7 +100,9 @@ def named(gaps: Sequence[LostStretch]) -> str:
 
 
 def refusal(history: History, point: str, gaps: Sequence[LostStretch], path: str = "", seq: int = 0) -> Refusal:
-    """Return the refusal of `point`, at which the state of `path` ("": of the tree) is unknown."""
+    """Return the refusal `record_lost` of a call about `point`, at which the state of `path` ("": of the tree) is
+    unknown.
+    """
     are = "is" if len(gaps) == 1 and gaps[0].first == gaps[0].last else "are"
     what = f"What {path} was at {point}" if path else f"The state at {point}"
     message = f"{what} is unknown: {named(gaps)} {are} lost to damage of the journal."

@@ -73,8 +73,8 @@ class GitMoves:
         self._hints: dict[int, str] = {}
 
     def hint(self, version: Version) -> str:
-        """Return the hint of an outside version, else one for a move of HEAD that was seen just after the version; ""
-        for other versions.
+        """Return the hint of an outside version; if it has none, a hint of the move of HEAD that was seen just after
+        the version. "" for other versions.
         """
         if version.type != OUTSIDE_TYPE:
             return ""
@@ -86,7 +86,9 @@ class GitMoves:
         return self._hints[version.seq]
 
     def _moved_just_after(self, version: Version) -> str:
-        """Return a hint for a watched write at the moment of a move of HEAD that is recorded later; "" for others."""
+        """Return a hint of a move of HEAD at the moment of a write that the watcher saw, if the move was recorded after
+        the write; else "".
+        """
         if (version.writer, version.evidence) != (OUTSIDE, WATCHED):
             return ""
         at = bisect_left(self._commands, version.seq, key=_seq)
@@ -129,7 +131,9 @@ class GitMoves:
         return "", next((one.after.commit for one in reversed(self._commands[:at]) if one.after.commit), "")
 
     def merged(self, version: Version) -> tuple[str, ...]:
-        """Return the commits besides HEAD from which git made a version, if the command left HEAD where it was."""
+        """Return the commits besides HEAD from which git made a version, if the command left HEAD where it was; else
+        ().
+        """
         command = self._command_of(version)
         if command is None or command.after.commit:
             return ()
@@ -203,7 +207,9 @@ class GitMoves:
         return nearest or _command_in(hint, version)
 
     def _hint_beside(self, version: Version) -> str:
-        """Return the hint with a move of HEAD of a write at the same moment, before the command is recorded."""
+        """Return the hint of a write just after `version` that has a move of HEAD, as the command is not recorded yet;
+        "" if there is none.
+        """
         for seq in range(version.seq + 1, min(version.seq + MOST_BESIDE, self._history.head()) + 1):
             record = self._history.record(seq)
             if record is None or record.at_ns > version.at_ns + JUST_BEFORE_NS:
@@ -252,13 +258,17 @@ def short_command(hint: str) -> str:
 
 
 def command_name(command: str) -> str:
-    """Return the command itself, or for a move of HEAD in several steps (`rebase (pick): subject`) its first word."""
+    """Return the form in which git commands are compared: the first word for a command that moves HEAD in several steps
+    (`rebase (pick): subject`), else the whole command.
+    """
     word = first_word(command)
     return word if word in STEPS and re.match(r"[^:]*: ", command) else command
 
 
 def _command_in(hint: str, version: Version) -> _Command | None:
-    """Return the command in a hint with a move of HEAD (None: other hints); its own record comes after the write."""
+    """Return the command in a hint with a move of HEAD, for want of the command's record, which comes after the write.
+    None for other hints.
+    """
     said = _MOVE.fullmatch(hint)
     if said is None:
         return None
@@ -272,7 +282,7 @@ def first_word(command: str) -> str:
 
 
 def keeps_tree(ran: GitRan) -> bool:
-    """True for a checkout of the commit at which HEAD was (`git switch -c`): its trees have no difference."""
+    """True for a checkout of the commit at which HEAD was already (`git switch -c`), which changes no file."""
     before, after = _Head.of(ran.head_before).commit, _Head.of(ran.head_after).commit
     return ran.command.startswith("checkout: ") and before == after != ""
 
@@ -282,7 +292,7 @@ def _same_commit(one: str, other: str) -> bool:
 
 
 def _is_since(one: _Command, version: Version) -> bool:
-    """True if a version came after the command, which may be recorded later."""
+    """True if a version came after the end of the command, even if the command was recorded later."""
     return 0 < one.ran.ended_ns < version.at_ns
 
 

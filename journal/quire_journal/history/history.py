@@ -145,7 +145,7 @@ class History:
         return paths.path_of(self._reading, number)
 
     def with_bytes(self, blobs: Collection[bytes], before: int) -> Iterator[tuple[str, Version]]:
-        """Yield (path, version) of the versions before `before` with one of these blobs, newest first."""
+        """Yield (path, version) of the versions before record `before` with one of these blobs, newest first."""
         for seq in contents.find(self._reading, blobs, before):
             event = self.event(seq)
             path = path_after(event)
@@ -163,7 +163,9 @@ class History:
         return self._names.all(self._reading)
 
     def read_names(self, most: int) -> bool:
-        """Cache all path names, ahead of queries for many paths; False for more than `most`."""
+        """Read all path names into the cache, ahead of queries for many paths. False, with nothing read, for more than
+        `most`.
+        """
         if self._reading.count("paths") > most:
             return False
         self._names.all(self._reading)
@@ -172,11 +174,11 @@ class History:
     def path_numbers(
         self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
-        """See `PathNames.matching`."""
+        """Return the numbers of the paths that fit; see `PathNames.matching`."""
         return self._names.matching(self._reading, question, fits, part, most)
 
     def holds_files(self, folder: str, at: int, besides: Container[str] = ()) -> bool:
-        """True if a path below `folder`, besides these, existed after record `at`."""
+        """True if a path below `folder` that is not in `besides` existed after record `at`."""
         below = (path for path in self._names.below(self._reading, folder) if path not in besides)
         return any((found := self.version_at(path, at)) is not None and not found.gone for path in below)
 
@@ -372,7 +374,7 @@ class History:
         return writers.writer_of(self._reading, writer)
 
     def is_setup(self, writer: int) -> bool:
-        """True for `quire setup`, which writes the configuration of agents."""
+        """True if the writer is `quire setup`, which writes the configuration of agents."""
         who = self.writer(writer)
         return who is not None and who.agent == SETUP
 
@@ -435,7 +437,9 @@ class History:
         return record.writer if found is None else found.writer
 
     def only_candidate(self, seq: int) -> bytes:
-        """Return the key of the only caller whose bursts could have made an outside write, else b""."""
+        """Return the key of the only caller whose bursts could have made an outside write; b"" for no caller or
+        several.
+        """
         record = self.record(seq)
         attribution = None if record is None else self.attribution(record)
         found = () if attribution is None else attribution.candidates
@@ -461,7 +465,7 @@ class History:
         return stale_reads.stale_reads(self._reading, caller)
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
-        """See `anchors.trace`."""
+        """Return where `path` last had a line with this hash, which is gone; see `anchors.trace`."""
         return anchors.trace(self._reading, path, prefix)
 
     # ── batches, and what undid them ──

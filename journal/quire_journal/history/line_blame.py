@@ -74,8 +74,8 @@ def blame(
 
 def origins_in_git(history: History, path: str, seq: int, found: Version, data: bytes) -> Sequence[LineOrigin]:
     """Return the origin of each line of `data`, a commit's file that the journal lacks, as if git had brought it to
-    `path` after record `seq`. Lines that no version has are those of `found`, its stand-in. Raises `blobs.NotHeld`,
-    `JournalDamaged`.
+    `path` after record `seq`. A line that no version has gets `found`, the file's stand-in, as its version. Raises
+    `blobs.NotHeld`, `JournalDamaged`.
     """
     git = GitMoves(history)
     elsewhere = _Elsewhere(history, git, MOST_BYTES)
@@ -154,7 +154,7 @@ class LineTrails:
 
 
 class _Trail(msgspec.Struct):
-    """Versions of a path until a move brings another file to it, and how many are replayed."""
+    """Versions of a path until a move brings another file to it, and the number of them that are replayed."""
 
     steps: Sequence[PastStep]
     last: int  # seq of the newest version
@@ -193,9 +193,9 @@ class _Commits:
         self.unanswered: list[CommitFile] = []
 
     def told(self, origin: LineOrigin, met_in: tuple[str, Version] | None, met_as: int) -> LineOrigin:
-        """Return `origin` with its commit, or as `pending`. Git is first asked about `met_in`, the newest version that
-        was only found, mostly that of a commit, with the line as number `met_as`; about the version of the origin only
-        if that gives no commit, or one too young.
+        """Return `origin` with the commit that wrote its line, if git names one; as `pending` if git has not answered.
+        Git is first asked about `met_in`, the newest version that was only found (there the line has the number
+        `met_as`); about the version of the origin only if that gives no commit, or one too young.
         """
         if origin.number < 0 or not is_met(origin.version, self._git.hint(origin.version)):
             return origin
@@ -220,8 +220,8 @@ class _Commits:
         return self._lines[key]
 
     def _asked(self, path: str, version: Version) -> Sequence[CommitLine | None] | None:
-        """Return the commit of each line of a version: as HEAD's file has it, else that of a commit merged into HEAD.
-        None if git has not answered.
+        """Return for each line of a version its commit in HEAD's file, else in that of a commit merged into HEAD, else
+        None. None for the whole if git has not answered.
         """
         commit, near = self._git.head(version)
         questions = [CommitFile(path, commit) if commit else CommitFile(path, "", near, version.at_ns)]
@@ -236,7 +236,7 @@ class _Commits:
 
 
 def _may_have_written(commit: CommitLine, version: Version) -> bool:
-    """True if the commit is older than a version that has its line, or without a time. A younger commit (a revert) only
+    """True if the commit is older than `version`, which has its line, or has no time. A younger commit (a revert) only
     restored the line.
     """
     try:

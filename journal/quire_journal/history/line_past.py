@@ -1,5 +1,5 @@
-"""Line past: the versions that lead to a version of a file, each with hints at the origin of its lines (`Clues`). The
-versions go back over renames and times without a file, to where bytes are not in the journal, or a record is lost.
+"""Line past: the versions that lead to a version of a file, each with hints at the origin of its lines (`Clues`). They
+go back over renames and times without a file, until bytes are missing in the journal or a record is lost.
 """
 
 from __future__ import annotations

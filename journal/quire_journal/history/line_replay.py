@@ -110,7 +110,7 @@ class _Source(NamedTuple):
     places: Sequence[int]  # for each line added by the change its index here, -1 for none
 
     def covers(self, span: tuple[int, int]) -> int:
-        """Return how many added lines, of those with the numbers of a span, are here, too."""
+        """Return how many of the added lines start..stop of `span` the source has, too."""
         return sum(at >= 0 for at in self.places[slice(*span)])
 
 
@@ -286,8 +286,8 @@ class LineReplay:
                             run.whole = False
 
     def _beside(self, kept: _Kept, change: _Change) -> _Source | None:
-        """Return `kept`, aligned by a diff with the whole text after the change, as equal lines may stand at several
-        places. None if that is too expensive.
+        """Return the version `kept` as a source, its lines aligned by a diff with the whole text after the change, as
+        equal lines may stand at several places. None if that is too expensive.
         """
         keys, new = (ended(body, b"").splitlines(keepends=True) for body in (kept.body, change.body))
         head, tail = common_lines(keys, new)

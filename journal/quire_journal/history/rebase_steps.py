@@ -72,7 +72,7 @@ class Rest(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> bool:
-        """True if the journal holds the bytes, as those of a version."""
+        """True if the journal holds the bytes, as a version has them."""
         return not self.lacking and bool(self.blob)
 
     def text(self, history: History) -> Text:
@@ -217,8 +217,9 @@ class StepRebase:
         return found or {self._blocker(s, False): [(blocked.start, blocked.stop)]}
 
     def _parted(self, lines: LineRange, blocker: int) -> Iterator[tuple[int, LineRange]]:
-        """Yield (record, range): `lines`, numbered as at the end of the steps, each with the record that made it, with
-        `blocker` if none of the steps did. A blocker without a line gets an empty range.
+        """Yield (record, range) for each line of `lines`, numbered as after the steps: the step that made the line,
+        else `blocker`. If `blocker` made none of them, it gets an empty range. A single line, or lines by unknown
+        makers, are `blocker`'s as a whole.
         """
         made = self._line_makers if lines[1] - lines[0] > 1 else None
         if made is None:
@@ -248,14 +249,14 @@ class StepRebase:
         return made
 
     def _maker(self, s: Splice, lines: LineRange) -> int:
-        """Return the record since which these lines, of the text before the steps, block `s`."""
+        """Return the record since which `lines`, numbered as before the steps, block `s`."""
         steps = self.steps
         last = next((step for step in reversed(steps) if self._way(s, lines, step.before) is None), steps[0])
         text = self._way(s, lines, last.after)
         return next((step.seq for step in steps if self._way(s, lines, step.after) == text), last.seq)
 
     def _way(self, s: Splice, lines: LineRange, state: State) -> tuple[bytes, ...] | None:
-        """Return the lines of `state` that replace `lines`, of the text before the steps, and block `s`; () if unknown,
+        """Return the lines of `state` that block `s` in place of `lines`, numbered as before the steps; () if unknown,
         None if nothing blocks.
         """
         over = self._changes_to(state.blob) if state.present else None
@@ -322,8 +323,8 @@ class StepRebase:
 
 
 def _cells(other: Splice, s: Splice) -> Iterator[LineRange]:
-    """Yield the lines before both that `other` changed: each that `s` changes, too, or all as one range if their number
-    changed.
+    """Yield the ranges of lines that `other` replaced: each line that `s` changes, too, or all as one range if `other`
+    changed their number.
     """
     if len(other.lines) != other.stop - other.start:
         yield other.start, other.stop

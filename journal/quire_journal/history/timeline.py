@@ -76,8 +76,8 @@ class FileTimeline(msgspec.Struct, frozen=True, gc=False):
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[FileTimeline]:
-    """Return the timelines with the records `starts` (path, seq), each once, folders last. `undone` returns True for a
-    version that is to be undone.
+    """Return the timelines of the files that the records `starts` (path, seq) changed, each once, folders last.
+    `undone` returns True for a version that is to be undone.
     """
     found: list[FileTimeline] = []
     folders: dict[str, Version] = {}
@@ -169,7 +169,7 @@ def _steps(
 
 
 def _found_elsewhere(history: History, path: str, at: State, end: Version, renamed: _Renamed) -> State | None:
-    """Return where a file that is gone by `end` was found at that time; None if nowhere."""
+    """Return the state under its new name of a file that left `path` with `end` by a found rename; None without one."""
     one = renamed(path, end) if end.gone and at.present else None
     if one is None or one.new == path or one.came <= at.seq:
         return None
@@ -201,8 +201,8 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
 
 
 def _back_at_other_name(history: History, at: State, end: Version, left: Mapping[str, int]) -> State | None:
-    """Return where a file that is gone by `end` is with the same bytes, at a path that it had `left` (path → record),
-    or None.
+    """Return the state of a file that is gone by `end`, if it came back with the same bytes at a path that it had
+    `left` (path → record); else None.
     """
     if not (end.gone and end.type == OUTSIDE_TYPE) or end.moved_to or not at.blob:
         return None

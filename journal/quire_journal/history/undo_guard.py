@@ -284,7 +284,7 @@ class _Guard:
     def _is_told_otherwise(
         self, splices: Sequence[Splice], n: int, was: Text, wanted: Text, own: Sequence[WovenLine | None]
     ) -> bool:
-        """True if removing and restoring equal lines nearby, each justified, gives the same text."""
+        """True if another diff gives the same text, in which every removed or restored line nearby has a reason."""
         s = splices[n]
         moved = sum(one.shift for one in splices[:n])
         size = max(s.stop - s.start, len(s.lines))

@@ -54,7 +54,7 @@ class WovenLine:
         return True
 
     def is_of(self, fits: Callable[[int], bool]) -> bool:
-        """True if a batch that fits added or removed the line."""
+        """True if `fits` returns True for a batch that added or removed the line."""
         return fits(self.born) or any(fits(act.batch) for act in self.acts)
 
 
@@ -69,7 +69,9 @@ class BatchesInForce:
         self._known: dict[int, bool] = {0: True}
 
     def upto(self, batch: int) -> InForce:
-        """Return `in_force` as it was right after this batch; valid until the next call."""
+        """Return the function that tells which batches were in force right after this batch; valid
+        until the next call.
+        """
         if batch != self._upto:
             self._upto, self._known = batch, {0: True}
         return self.in_force

@@ -1,4 +1,4 @@
-"""Renames: the names that a file had and got, as records name them or contents show them."""
+"""Renames: the earlier and later names of a file, by records of moves, or by equal or similar contents."""
 
 from typing import TYPE_CHECKING
 

@@ -61,7 +61,7 @@ _KINDS: Final = frozenset(kind.kind for kind in (OutsideDeleted, OutsideMoved, O
 
 
 class FoundRenames:
-    """The renames around the versions that are asked about."""
+    """Finder of renames among the records around a version, when asked about the version."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -69,7 +69,7 @@ class FoundRenames:
         self._searched: dict[tuple[int, bytes], _Group] = {}  # by each record and the mover of the group
 
     def of(self, path: str, version: Version) -> FoundRename | None:
-        """Return the rename by which a version left `path`, or came to it; None for no rename."""
+        """Return the rename by which the file of `version` left `path`, or came to it; None for no rename."""
         is_end = version.gone or not version.base
         if version.type != OUTSIDE_TYPE or not is_end or version.moved_from or version.moved_to:
             return None
@@ -94,7 +94,7 @@ class FoundRenames:
             self._searched.update(dict.fromkeys(((write.seq, mover) for write in moving), group))
 
     def _near(self, first: Record, records: Iterable[Record], pause_ns: int) -> Iterator[_Write]:
-        """Yield the writes of other programs, until a pause between two of them."""
+        """Yield the writes by other programs in `records`, until a pause of more than `pause_ns`."""
         last_ns = first.at_ns
         for record in records:
             self._left_to_read -= 1
@@ -105,8 +105,8 @@ class FoundRenames:
                 yield write
 
     def _movers(self, write: _Write) -> Sequence[bytes]:
-        """Return `_FOUND` for a write by git, or one that a scan found and nobody is proved to have made, and the known
-        caller of a watched write; () if the write is what an agent announced.
+        """Return who may have moved a file with this write: `_FOUND` for git, or if a scan found the write; the caller of
+        a write that the watcher saw. () for other writes, such as what an agent announced.
         """
         by_git = [_FOUND] if is_by_git(write.event.hint) else []
         version = self._history.version(write.event.path, write.seq)
@@ -118,12 +118,12 @@ class FoundRenames:
 
 
 class _Group:
-    """Writes at one time, and the renames among them: first files with equal bytes, then those that alone have a base
-    name, as in git, then the most similar of the others.
+    """Writes at one time, and the renames among them: first pairs with equal bytes, then pairs that alone have a base
+    name, as in git, then the most similar pairs.
     """
 
     def __init__(self, history: History, writes: Sequence[_Write], in_any_order: bool) -> None:
-        """Unless `in_any_order`, a rename is one only if the new name came while the old file was there."""
+        """With `in_any_order` False, a rename counts only if the new name came while the old file was there."""
         self._history, self._in_any_order = history, in_any_order
         self._gone = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideDeleted)}
         self._came = {w.event.path: w.seq for w in writes if isinstance(w.event, OutsideWritten) and not w.event.base}
@@ -198,8 +198,8 @@ def _writes(records: Iterable[Record]) -> Iterator[_Write]:
 
 
 def _groups(writes: Iterable[_Write]) -> Iterator[list[_Write]]:
-    """Yield the writes in groups. Another one begins where a name that was taken is left, or one that was left is taken
-    again.
+    """Yield the writes in groups. A new group begins where a name taken in the group is left, or a name left in the
+    group is taken again.
     """
     found: list[_Write] = []
     left: set[str] = set()

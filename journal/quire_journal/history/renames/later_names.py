@@ -25,8 +25,8 @@ class _Step(NamedTuple):
 
 
 class LaterNames:
-    """Renames in the log, read once when they are needed first. Of renames that only contents show, those count by
-    which a file left a name that no file has now.
+    """Renames in the log, read once when they are needed first. A rename that only contents show counts if no file has
+    the old name now.
     """
 
     def __init__(self, history: History) -> None:
@@ -35,7 +35,7 @@ class LaterNames:
         self._known: dict[tuple[str, int], Sequence[_Step]] = {}
 
     def of(self, path: str, seq: int) -> tuple[str, ...]:
-        """Return the names since record `seq` of the file that was at `path` after it."""
+        """Return the names since record `seq` of the file that was at `path` after that record."""
         return tuple(dict.fromkeys((*(step.name for step in self._steps(path, seq)), self.now(path, seq))))
 
     def own(self, path: str, seq: int) -> tuple[str, ...]:
@@ -79,7 +79,9 @@ class LaterNames:
         return None if first < len(came) and came[first] < left[at] else left[at]  # else another file left it
 
     def _has_another(self, path: str, left: int) -> bool:
-        """True if a path has a file now, other than the one that left it and than what git put back there."""
+        """True if `path` has a file now that is neither the one that left by record `left`, restored, nor one that git
+        put back.
+        """
         if standing(self._history.file(path)) is None:
             return False
         came = next((one for one in self._history.versions(path, after=left) if not one.gone), None)

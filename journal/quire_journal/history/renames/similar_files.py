@@ -1,4 +1,6 @@
-"""Similar files: which added file is a removed one renamed, as equal or similar contents show, as in git."""
+"""Similar files: pairs of a removed and an added file that are one renamed file, by equal or similar contents, as in
+git.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ def _may_be(old: Version, new: Version) -> bool:
 
 
 def similarity(old: Version | None, new: Version | None, text_of: TextOf) -> float:
-    """Return the part of the larger file that both have; 0 if one is too large or no regular file."""
+    """Return the part of the larger file that both have, 0 to 1; 0 also if one is too large or no regular file."""
     if old is None or new is None or not _may_be(old, new) or max(old.size, new.size) > MOST_BYTES:
         return 0.0
     return 1.0 if old.blob and old.blob == new.blob else _common(_parts(old, text_of), _parts(new, text_of))

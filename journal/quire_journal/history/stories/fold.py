@@ -222,8 +222,8 @@ class StoryFold:
     # ── the rest of stories that the page has cut ──
 
     def _read_rest(self, story: Story, reached: int) -> bool:
-        """Return True if a story has no record older than `reached` that was not read. Those of an agent's or a
-        person's story are read and added.
+        """Return True if all records of a story are read. Of an agent's or a person's story, those older than `reached`
+        are read and added here.
         """
         if story.form in (RUN, UNDO):
             number = int(story.key[1])
@@ -398,7 +398,9 @@ class StoryFold:
         self._flush()
 
     def _flush(self, crowd: str | None = None) -> None:
-        """Put the writes of the volley into stories; those with the hint `crowd` into one of a crowd."""
+        """Put the outside writes collected so far (the volley) into stories: many with one hint, or any with the hint
+        `crowd`, into a crowd, others into saves or a story of git.
+        """
         volley, self._volley = self._volley, []
         if not volley:
             return
@@ -501,7 +503,9 @@ class StoryFold:
             story.wrote_ns = record.at_ns
 
     def _tell_commands(self, at_ns: int, hint: str = "") -> None:
-        """Put into stories the git commands that ended after a write at `at_ns`, and the one that its hint names."""
+        """Put into stories the git commands that ended after a write at `at_ns`, and those up to the command that the
+        write's `hint` names.
+        """
         while self._ran and _ended_ns(*self._ran[0]) + LAG_NS >= at_ns:
             self._tell_git(*self._ran.pop(0))
         named = command_of(hint) if self._ran else ""
@@ -599,7 +603,9 @@ class StoryFold:
         return next((key for key in runs if self.history.in_burst(int(key[1]), record.batch)), None)
 
     def _landed_by(self, record: Record, event: Event) -> int | None:
-        """Return the burst of the isolated run whose command made a write; None for another write."""
+        """Return the burst of the `quire run` on a copy of the tree whose command made a write;
+        None for another write.
+        """
         if not (getattr(event, "dialect", "") == OF_RUN or isinstance(event, FileDeleted)):
             return None
         near = (burst for burst in islice(self.history.bursts(record.seq), MOST_NEAR) if burst.form == OF_RUN)
@@ -639,7 +645,7 @@ class StoryFold:
         return story
 
     def _place_after(self, story: Story, seq: int) -> None:
-        """Let a story of git stand at its write `seq`, if that was recorded after its end."""
+        """Sort a story of git as of its write `seq`, if that was recorded after the story's end."""
         if seq > story.place:
             del self.stories[next(at for at, one in enumerate(self.stories) if one is story)]
             story.place = seq
@@ -666,8 +672,8 @@ class StoryFold:
         return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
 
     def _is_parted(self, story: Story, record: Record) -> bool:
-        """True if a command that ends older stories, which a filtered page does not read, is between a story and an
-        older record: git or an undo for saves, for an agent without turns git of its own.
+        """True if between a story and an older record a command ended the story, as a filtered page does not read such
+        a command: git or an undo for saves, git of its own for an agent without turns.
         """
         is_of_saves = story.form in (SAVES, CROWD)
         if not self._narrow or not (is_of_saves or _is_turnless(story.key)) or story.oldest - record.seq < 2:

@@ -33,8 +33,8 @@ NEAR_RECORDS: Final = 16
 
 
 def ended_before(record: Record, history: History) -> str:
-    """Return the command whose move of HEAD is the hint of a write just before `record`, as it had ended by then; "" if
-    there is none.
+    """Return the git command that a write just before `record` names with its move of HEAD, and which had ended by
+    then; "" if there is none.
     """
     for seq in range(record.seq - 1, max(record.seq - NEAR_RECORDS, 0), -1):
         one = history.record(seq)
@@ -50,7 +50,7 @@ class GitStories:
     """The open stories of git, newest first."""
 
     def __init__(self, ends: Callable[[Story, int], bool]) -> None:
-        """`ends` returns True if a story has no record as old as a time in ns."""
+        """`ends` returns True if a story can have no record as old as a time in ns."""
         self._ends = ends
         self._open: list[Story] = []
 
@@ -105,8 +105,8 @@ class GitStories:
         return None
 
     def at(self, record: Record, event: Event) -> Key | None:
-        """Return the key of the story of git that wrote other files at the time of this write without a hint, or
-        None.
+        """Return the key of the story of git that wrote other files at the time of this write, which has no hint; None
+        if no story did.
         """
         here = (
             story
@@ -135,8 +135,8 @@ class GitStories:
 
 
 def is_beside(record: Record, event: Event, at_ns: int, named: Container[str]) -> bool:
-    """True for a write without a hint, of none of the files `named`, at the moment `at_ns` of a write by git; not for
-    one that came while git's index was not locked.
+    """True for a write at the moment `at_ns` of a write by git, without a hint, of none of the files `named`; False if
+    it came while git's index was watched and not locked.
     """
     return (
         not getattr(event, "hint", "")

@@ -62,8 +62,8 @@ def stash_restored(version: Version, history: History) -> str:
 
 
 def last_of_git(after: int, upto: int, history: History, work: int) -> Sequence[int]:
-    """Return the seqs of the writes, after `after` and up to `upto`, of the git command that has the record `upto`; if
-    there is none, of the last command of git that wrote there. `work`: maximum number of records to read.
+    """Return the seqs of the writes with after < seq <= upto of the git command whose newest record is `upto`; if there
+    is no such command, of the last git command that wrote there. `work`: maximum number of records to read.
     """
     last = history.record(upto)
     end = upto if last is None else max(_end(last, history), upto)  # the next commands tell which writes are theirs
@@ -81,7 +81,7 @@ def _last_within(after: int, upto: int, stories: Sequence[Story]) -> Story | Non
 
 
 def _end(record: Record, history: History) -> int:
-    """Return the record after which no record is about a group with `record`."""
+    """Return the last record that may belong to a group with `record`."""
     end, last_ns = _last_command(record, history), record.at_ns
     later = (seq for _, seqs in history.with_terms([_TERMS], record.seq, history.head()) for seq in seqs)
     for seq in islice(later, MOST_RECORDS):
