@@ -50,7 +50,7 @@ def decode(stored: bytes) -> LogEntry:
 
 
 def logged(data: bytes, blob: bytes, path: str | None, like: bytes, base: bytes | None) -> LoggedBytes:
-    """Return `data` with address `blob`, stored relative to `base` with address `like` if given."""
+    """Return `data` with address `blob` in the form of an entry: relative to `base` with address `like`, if given."""
     if base is None or like == blob or len(data) < WORTH:
         return LoggedBytes(blob, path, data)
     before = _alike(data, base, min(len(data), len(base)), from_end=False)

@@ -50,7 +50,9 @@ class _Shared(NamedTuple):
 
 
 class Packer:
-    """`survey`, then `row` for each row of `blobs`, then `finish`. Raises `OSError` and `JournalDamaged`."""
+    """Maker of a copy's packs: call `survey`, then `row` for each row of `blobs`, then `finish`. Raises `OSError` and
+    `JournalDamaged`.
+    """
 
     def __init__(self, source: Path, into: Path, shared: Sequence[Path] = (), erase: bool = False) -> None:
         """`source` and `into` are the folders of the databases, `shared` those of other journals. With `erase`, a pack
@@ -125,7 +127,9 @@ class Packer:
     # ── second pass ──
 
     def row(self, r: ReadTransaction, number: int, value: bytes) -> bytes:
-        """Return the row that the copy gets."""
+        """Return what the copy gets for the row `value` of blob `number`: a reference if the frame goes into a pack,
+        else `value`.
+        """
         stored = _keyframe(number, value)
         if stored is None or stored.pack in self._names:
             return value
@@ -154,7 +158,7 @@ class Packer:
             self._builder = None
 
     def finish(self, target: Store) -> None:
-        """Write what is left, and the table `packs`."""
+        """Write the last pack, and the table `packs` of the copy."""
         self._write()
         sync_path(self._into)
         with target.writing() as w:
@@ -169,7 +173,7 @@ def _names_elsewhere(folder: Path) -> set[bytes]:
 
 
 def _keyframe(number: int, value: bytes) -> BlobRow | None:
-    """Return the row of a blob that has no base and is long enough for a pack; None for others."""
+    """Decode the row of a blob that has no base and is long enough for a pack; None for other rows."""
     try:
         stored = blob_row.read(number, value)
     except ValueError:

@@ -57,7 +57,7 @@ class Pack(NamedTuple):
 
 class PackBuilder:
     def __init__(self, taken: Container[bytes] = ()) -> None:
-        """`taken` are ids of other packs."""
+        """`taken` are ids that the pack must not get, as other packs have them."""
         self.id = os.urandom(ID_BYTES)
         while self.id in taken:
             self.id = os.urandom(ID_BYTES)
@@ -141,7 +141,7 @@ def ids(folder: Path) -> dict[bytes, bytes]:
 
 
 def found_rows(folder: Path, name: bytes) -> Iterator[bytes]:
-    """Yield what may be rows of a pack, which may be damaged."""
+    """Yield the rows of a pack that may be damaged, as far as its bytes go."""
     with suppress(OSError), os.fdopen(_opened(path_of(folder, name)), "rb") as file:
         yield from (row for _, row in Pack(file.read()).rows())
 

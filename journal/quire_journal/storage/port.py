@@ -197,7 +197,7 @@ class Store(Protocol):
     def folding(self, again: bool = False) -> AbstractContextManager[WriteTransaction]:
         """Run a transaction that puts all logged entries into the tables. Before `publish` only this thread sees it.
 
-        An error in the block loses all unpublished folds; with `again` the block repeats only those.
+        An error in the block loses all unpublished folds; a block with `again` repeats the lost folds and no other.
         """
 
     @property
@@ -205,8 +205,8 @@ class Store(Protocol):
         """True while a snapshot of unpublished folds is in use: publish before the next fold."""
 
     def publish(self) -> None:
-        """Commit all folds. Snapshots in use keep their state. Raises as the end of a transaction; the folds are then
-        lost.
+        """Commit all folds. Snapshots in use keep their state. Raises as the end of a `writing` block; the folds are
+        then lost.
         """
 
     def log(self, entry: bytes) -> bool:

@@ -175,7 +175,7 @@ class WriteAheadLog:
             return False
 
     def forget(self) -> None:
-        """Remove every segment; the database must no longer name a place in one. Raises OSError."""
+        """Remove every segment; the database must no longer name a place in a segment. Raises OSError."""
         self.close()
         for number in self._numbers():
             (self._folder / _name(number)).unlink()

@@ -118,7 +118,9 @@ def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> t
 
 
 def is_part(packed: bytes, part: float, data: bytes, whole: Callable[[], tuple[int, bytes]]) -> bool:
-    """True if a frame of `data` takes at most this part of a keyframe. Calls the slow `whole` only in doubt."""
+    """True if the frame `packed` takes at most this part of what a keyframe of `data` takes. Calls the slow `whole`
+    only in doubt.
+    """
     return len(packed) * _MOST_GAIN <= part * len(data) or len(packed) <= part * len(whole()[1])
 
 

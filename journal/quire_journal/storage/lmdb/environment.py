@@ -38,7 +38,7 @@ DAMAGE: Final = (
 
 
 class UnusedFiles:
-    """Files of replaced environments, removed when all of these are closed. Thread-safe."""
+    """Files of replaced environments, removed when all of these environments are closed. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -84,7 +84,9 @@ class OpenEnvironment(RefCounted):
         self.file = found.st_dev, found.st_ino
 
     def leave(self, unused: UnusedFiles, files: Iterable[Path]) -> None:
-        """Say that this environment is being replaced, and which files only it and older ones need."""
+        """Add `files`, which only this environment and older ones need, to `unused`, as another environment replaces
+        this one.
+        """
         assert isinstance(self.closes, _Closing)
         unused.add(files)
         self.closes.unused = unused

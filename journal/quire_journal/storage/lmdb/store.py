@@ -561,7 +561,7 @@ def _packs_named(opened: OpenEnvironment) -> set[bytes]:
 
 
 def _remove_packs(path: Path, opened: OpenEnvironment) -> None:
-    """Remove what a crash left of a compaction."""
+    """Remove the packs that the database does not name, which a crash left of a compaction."""
     unused = packs.names(path) - _packs_named(opened)
     if unused:
         opened.env.sync(True)  # a power cut must not bring back a state that names them
