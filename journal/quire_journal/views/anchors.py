@@ -128,7 +128,7 @@ def rows(r: ReadTransaction, path: int, before: int | None = None) -> Iterable[t
 
 def trace(r: ReadTransaction, path: str, prefix: str) -> AnchorTrace | None:
     """Return the last place of the line whose hash begins with `prefix` (hex), across renames. None if no indexed
-    version had it, or the newest has it.
+    version had the line, or the newest version has it.
     """
     digits = prefix.lower()
     before: int | None = None
@@ -162,7 +162,7 @@ def find(packed: bytes, prefix: str) -> int | None:
 
 
 def place(runs: Runs, index: int) -> int:
-    """Return the line number at `index` of `runs`. Raises IndexError."""
+    """Return the line number at `index` in the list of numbers that `runs` stand for. Raises IndexError."""
     for start, count in runs:
         if index < count:
             return start + index

@@ -238,7 +238,7 @@ def _entries(row: bytes) -> list[bytes]:
 
 
 def _own(w: WriteTransaction, caller: bytes, batch: int, writer: int | None, table: str = "batches_by") -> None:
-    """Add the batch to the caller's row, with its writer; if `writer` is None, remove the batch."""
+    """Add the batch, with its writer, to the caller's batches in `table`; if `writer` is None, remove the batch."""
     if not caller:
         return
     block, place = divmod(batch, _BLOCK)

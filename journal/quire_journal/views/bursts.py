@@ -86,7 +86,9 @@ class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
     apart: tuple[int, ...] = ()  # of a run: its caller's runs that were open and did not start it
 
     def open_at(self, now_ns: int) -> bool:
-        """True if writes at this time may belong to the burst."""
+        """True if at this time no record has ended the burst and its time is not over, so that
+        writes may belong to it.
+        """
         return not self.ended and now_ns < self.expires_ns
 
 
@@ -169,8 +171,8 @@ def belongs(r: ReadTransaction, number: int, batch: int) -> bool:
 
 
 def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
-    """Return the open bursts that may have made an outside write to `paths`: bursts that name any of them, else bursts
-    that name no files.
+    """Return those of the open `bursts` that may have made an outside write to `paths`: bursts that name any of the
+    paths, else bursts that name no files. Only bursts begun with `outside` count.
     """
     taking = [burst for burst in bursts if burst.outside]
     named = [burst for burst in taking if not set(burst.paths).isdisjoint(paths)]

@@ -38,7 +38,9 @@ class SetBack(NamedTuple):
 
 
 def dated(last_ns: int, now_ns: int) -> int:
-    """Return the time of a record made at `now_ns` after a record dated `last_ns`."""
+    """Return the time of a record made at `now_ns` after a record dated `last_ns`: `now_ns`, or `last_ns` if the clock
+    was set back by at most `SLACK_NS`.
+    """
     return last_ns if now_ns < last_ns <= now_ns + SLACK_NS else now_ns
 
 

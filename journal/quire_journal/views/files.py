@@ -208,7 +208,7 @@ def version(r: ReadTransaction, path: int, seq: int) -> Version | None:
 
 
 def older(r: ReadTransaction, path: int, seq: int) -> Version | None:
-    """Return `version(r, path, seq)` for a version that is probably not the head."""
+    """Return `version(r, path, seq)`, faster than `version` for a version that is not the head."""
     known: Version | None = r.known.get((path, seq))
     if known is not None:
         return known
@@ -218,7 +218,7 @@ def older(r: ReadTransaction, path: int, seq: int) -> Version | None:
 
 
 def version_by(r: ReadTransaction, path: int, record: Record, event: Event | None) -> Version | None:
-    """Return `version(r, path, record.seq)` without reading the record."""
+    """Return `version(r, path, record.seq)` with the record and event that the caller has, without reading them."""
     key = u32(path) + u64(record.seq)
     found = r.get("versions", key)
     return None if found is None else _made(record, event, _place_in(key, found))

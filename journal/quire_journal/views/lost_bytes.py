@@ -33,7 +33,7 @@ GONE_KEY_BYTES: Final = 32
 
 
 class LostStretch(NamedTuple):
-    """Records first to last, lost to damage, as record `salvaged`, a `JournalSalvaged`, says."""
+    """Records `first` to `last`, which damage destroyed, as the `JournalSalvaged` in record `salvaged` says."""
 
     first: int
     last: int
@@ -93,7 +93,7 @@ def replaced_by_log(r: ReadTransaction) -> dict[int, bytes]:
 
 
 def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
-    """Return (seq, original hash) of the records that this event replaced."""
+    """Return (seq, original hash) of the records that this event replaced; () for an event that replaced none."""
     return event.replaced if isinstance(event, JournalSalvaged | Purged) else ()
 
 
@@ -113,7 +113,7 @@ def last_salvage(r: ReadTransaction) -> int:
 
 
 def stretches(r: ReadTransaction) -> list[LostStretch]:
-    """Return the ranges of lost records, oldest first, without a lost end of unknown length."""
+    """Return the ranges of lost records, oldest first, except a lost end of the log, whose length is unknown."""
     found: list[LostStretch] = []
     for key, _ in r.scan("salvages"):
         seq = int.from_bytes(key, "big")

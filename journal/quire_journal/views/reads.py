@@ -80,7 +80,9 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def shown(r: ReadTransaction, caller: bytes, path: int) -> Shown | None:
-    """Return the version and lines of the path that the caller was last shown; None if it was shown none."""
+    """Return the version and lines of the path that the caller was last shown; None if the caller was never shown the
+    path.
+    """
     if not caller:
         return None
     key = caller + u32(path)

@@ -56,7 +56,9 @@ class ShadowViews:
 
 
 def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """Yield (key, row, row) where two sorted tables differ; None where a table lacks the key."""
+    """Yield (key, row of `held`, row of `again`) where two sorted tables differ; None for the row of a table without
+    the key.
+    """
     a, b = next(held, None), next(again, None)
     while a is not None or b is not None:
         if b is None or (a is not None and a[0] < b[0]):

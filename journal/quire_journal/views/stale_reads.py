@@ -20,7 +20,7 @@ KINDS: Final = (ReadServed, *files.TOOL_WRITES, *files.OUTSIDE_WRITES)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Record who reads a path; mark other callers' reads as stale when it changes."""
+    """Record who reads a path; when the path changes, mark other callers' reads as stale."""
     if isinstance(event, ReadServed):
         _read(w, record, event)
     elif isinstance(event, FileMoved | OutsideMoved):

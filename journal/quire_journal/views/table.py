@@ -85,7 +85,9 @@ def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
 
 
 def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
-    """Return the views whose rows may depend on texts in records of these kinds, in order."""
+    """Return the views whose rows may depend on texts in records of these kinds, in the order in
+    which they are folded.
+    """
     found: set[str] = set()
     for view in VIEWS:
         texts = view.kinds if view.texts is None else view.texts

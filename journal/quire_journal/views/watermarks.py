@@ -34,7 +34,7 @@ def row(marks: Marks) -> bytes:
 
 
 def is_said(r: ReadTransaction, row: bytes) -> bool:
-    """True if this row is stored. Faster than `read`."""
+    """True if `row` is stored as the watermarks. Faster than `read`."""
     return r.get("meta", KEY) == row
 
 

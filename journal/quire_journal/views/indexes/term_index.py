@@ -168,11 +168,11 @@ def _in_blocks(
 def tally(
     r: ReadTransaction, kinds: Sequence[Alternatives], lanes: Sequence[Sequence[Alternatives]], bounds: Sequence[int]
 ) -> list[list[dict[int, int]]]:
-    """Return the number of records of each of `kinds` in each lane and stretch: by lane and kind, stretch → number,
-    without zeros.
+    """Return found[lane][kind]: stretch → number of records of that kind, without zeros. A record counts in the first
+    lane that it fits.
 
-    A lane is a set of terms; two lanes are added: the remaining records with `OUTSIDE_TERM`, and the rest. `bounds`
-    rise; stretch i holds bounds[i] < seq <= bounds[i + 1].
+    A record fits a lane if it has a term of each of the lane's alternatives. Two lanes are added: the remaining records
+    with `OUTSIDE_TERM`, and all others. `bounds` rise; stretch i holds bounds[i] < seq <= bounds[i + 1].
     """
     found: list[list[dict[int, int]]] = [[{} for _ in kinds] for _ in range(len(lanes) + 2)]
     after, upto = bounds[0], bounds[-1]
@@ -214,7 +214,7 @@ def _stretches(first: int, bounds: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class Filter:
-    """Test of single records for a term of each of `wanted`."""
+    """Test by the index whether a record has a term of each of `wanted`."""
 
     def __init__(self, r: ReadTransaction, wanted: Sequence[Alternatives]) -> None:
         self._r = r
