@@ -65,7 +65,9 @@ def quoted(path: str, prefix: bytes = b"") -> bytes:
 
 
 def _named(path: str, prefix: bytes, style: PatchStyle) -> bytes:
-    """Quote a path outside of mails only if unreadable, as with `core.quotePath=off`."""
+    """Return the path after `prefix`, in mails quoted as by git, else only if unreadable, as with
+    `core.quotePath=off`.
+    """
     whole = style.below + path
     readable = not is_escaped(path) and whole.isprintable() and whole == whole.strip() and not {*whole} & {*'"\\'}
     below = style.below.encode("utf-8", "surrogateescape")
@@ -110,7 +112,7 @@ def text_patch(
 
 
 def at_name(patch: bytes, path: str, style: PatchStyle = USUAL) -> bytes:
-    """Return the patch of a file that keeps its name, for that file at the name `path`."""
+    """Return `patch`, of a file that keeps its name, as the patch of a file named `path`."""
     a, b = _named(path, b"a/", style), _named(path, b"b/", style)
     names = {b"diff --git ": a + b" " + b, b"--- ": a + _after(a), b"+++ ": b + _after(b)}
     lines = patch.split(b"\n")
@@ -127,12 +129,12 @@ def _after(name: bytes) -> bytes:
 
 
 def is_remade(old: Content | None, new: Content | None) -> bool:
-    """True for a change between file and link."""
+    """True if a file became a link, or a link a file."""
     return old is not None and new is not None and (old.mode == _LINK) != (new.mode == _LINK)
 
 
 def is_binary(data: bytes, style: PatchStyle = USUAL) -> bool:
-    """True if these bytes need a binary patch."""
+    """True if a patch in this style must have these bytes in binary form."""
     return b"\0" in data or (style.mail and not is_plain(data))
 
 

@@ -1,4 +1,4 @@
-"""Authors of the lines that a step adds, as in blame: git, an undo, a copy and a rename author nothing."""
+"""Authors of the lines that a step adds, as in blame: git, an undo, a copy and a rename are no authors."""
 
 from __future__ import annotations
 
