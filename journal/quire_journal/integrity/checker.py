@@ -108,7 +108,9 @@ def check(
 
 
 def replaced(r: ReadTransaction) -> Mapping[int, bytes]:
-    """Return replaced record → original hash, read from the log if the losses view is behind it; else {}."""
+    """Return replaced record → original hash, read from the log if the losses view, which holds these hashes, is behind
+    the log; else {}.
+    """
     whole = watermarks.read(r).get("losses") == replay.level(last_number(r, "records"))["losses"]
     return {} if whole else lost_bytes.replaced_by_log(r)
 

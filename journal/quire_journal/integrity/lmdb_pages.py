@@ -151,8 +151,8 @@ class Pages:
         return int.from_bytes(self._map[page * self._page : page * self._page + 8], "little")
 
     def _reached(self) -> set[int]:
-        """Return the pages of the newest tree, as far as it can be followed. A page with another page's number was
-        misplaced, and may be outdated.
+        """Return the pages of the newest tree, as far as it can be followed. A misplaced page, which has another page's
+        number, is left out, as it may be outdated.
         """
         if self._live is not None:
             return self._live

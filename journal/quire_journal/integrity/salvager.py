@@ -316,7 +316,9 @@ class _Chain:
         return kept
 
     def _last(self) -> int:
-        """Return the seq of the last record. Rows outside the tree may be of a commit that never finished."""
+        """Return the seq of the last record. Without a known head, rows outside the tree count up to the first gap, as
+        they may be of a commit that never finished.
+        """
         found = self._found.records
         live = max((seq for seq, rows in found.items() if rows[0].live), default=0)
         if self._found.head:
@@ -329,8 +331,8 @@ class _Chain:
         return last
 
     def _choose(self, seq: int, wanted: set[bytes]) -> tuple[FoundRow | None, bytes]:
-        """Return the row of record `seq` with a link in `wanted` (empty: unknown), and the link of its predecessor
-        (b"": unknown).
+        """Return the row of record `seq` whose link is in `wanted` (empty: unknown), and the link of its predecessor
+        (b"": unknown); None without such a row.
         """
         stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
         standing = self._standing.get(seq)
@@ -418,7 +420,7 @@ def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
 
 
 def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, WriterIntroduced]:
-    """Return place of a lost record → stand-in introduction that keeps a lost writer's number in use."""
+    """Return seq of a lost record → stand-in introduction that keeps a lost writer's number in use."""
     introduced: set[int] = set()
     lost = (seq for seq, row in enumerate(kept, 1) if row is None)
     found: dict[int, WriterIntroduced] = {}
@@ -473,7 +475,7 @@ def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store,
 
 
 def _unpacked(remains: Remains, number: int, value: bytes) -> Iterator[Rows]:
-    """Yield the rows of a blob whose frame is in a pack, as they would be without it."""
+    """Yield the rows of a blob whose frame is in a pack, as they would be with the frame in the database."""
     with suppress(ValueError, JournalDamaged):
         stored = blob_row.read(number, value)
         if stored.pack:

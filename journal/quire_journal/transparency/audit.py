@@ -115,8 +115,9 @@ def verdicts(
 
 
 def _bound(claim: Claim, held: Sequence[Claim]) -> int:
-    """Return the number of first records of `claim` that a smaller head in `held` proves. A head that was signed later
-    proves nothing: an old copy of the journal may have been restored, and gone on.
+    """Return how many records of `claim` are the journal's, as the largest smaller head in `held` (heads that the
+    journal holds) proves. A head that was signed later proves nothing: an old copy of the journal may have been
+    restored, and gone on.
     """
     timed = [one for one in held if bool(one.at_s) == bool(claim.at_s) and one.at_s <= claim.at_s]
     return max((one.head.size for one in timed if one.head.size < claim.head.size), default=0)
@@ -190,7 +191,7 @@ def _numbered(r: ReadTransaction, kind: str, after: int = 0) -> Iterator[tuple[i
 
 
 def findings(verdict: HeadVerdict) -> list[str]:
-    """Return the problems, one sentence each; [] for a head that the journal holds."""
+    """Return the problems of a head, one sentence each; [] for a head that the journal holds."""
     claim, head = verdict.claim, verdict.claim.head
     told = f"{claim.source} has the head of {counted(head.size, 'record')}{_when(claim.at_s)}"
     wrong = [f"The head of {claim.source} is not to be trusted: {claim.wrong}."] if claim.wrong else []
