@@ -120,7 +120,7 @@ def seal(
 
 
 def _is_due(r: ReadTransaction, at: Position, now_ns: int) -> bool:
-    """True if the next segment is full, or its newest record is `QUIET_NS` old."""
+    """True if the next segment is full, or its newest record is at least `QUIET_NS` old."""
     rows = [stored for _, stored in islice(r.scan("records", u64(at.seq + 1)), SEGMENT_RECORDS)]
     if not rows:
         return False
@@ -141,8 +141,8 @@ def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[Verifi
 
 
 def adopted_after_gap(r: ReadTransaction, at: Position, data: bytes) -> Position | None:
-    """Return the position after `data`, as `adopted`, where the remote store has no segment between `at` and it. Its
-    signed head covers the records of the gap, too, which must be this journal's.
+    """Return the position after `data`, as `adopted`, although the remote store has no segment between `at` and `data`.
+    The signed head of `data` covers the records of the gap, too, which must be this journal's.
     """
     try:
         segment = read_segment(data)

@@ -227,7 +227,7 @@ def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
 
 
 def served_already(root: Path, pid: int, state: Path | None) -> str:
-    """Return the message if a daemon with another state folder serves the workspace; pid 0, state None: unknown."""
+    """Return a message that a daemon with another state folder serves the workspace. `pid` 0, `state` None: unknown."""
     who = f"A daemon (pid {pid})" if pid else "A daemon"
     whose = f"another state folder, {state}," if state is not None else "another state folder"
     end = f"`kill {pid}` ends it" if pid else "stop that first"

@@ -46,8 +46,8 @@ def hub_file(state: Path) -> Path:
 
 
 def note_bytes(state: Path) -> tuple[bytes, tuple[int, int]]:
-    """Return the end of the journal's note, at most `MOST_NOTE_BYTES`, and a stamp that changes
-    with it. Never blocks.
+    """Return the end of the journal's note, at most `MOST_NOTE_BYTES`, and a stamp that changes when the note does.
+    Never blocks.
     """
     said, at_ns = file_tail(os.fspath(note_file(state)), MOST_NOTE_BYTES)
     return said, (len(said), at_ns)
