@@ -28,7 +28,7 @@ LOCK_TAKEN: Final = "git: index.lock was taken at that moment"
 
 
 def is_author(version: Version, hint: str = "") -> bool:
-    """True if the maker of the version typed its lines. `hint` is that of its record."""
+    """True if the maker of the version typed its lines. `hint` is the hint in the version's record."""
     if version.type != OUTSIDE_TYPE:
         return version.type != UNDOING
     return not version.unproved and not is_by_git(hint)

@@ -73,8 +73,8 @@ class DeltaBases:
         blob: BlobId | None = None,
         bytes_of: Callable[[ReadTransaction, bytes], bytes] | None = None,
     ) -> BlobId:
-        """Store `data`, a version of `path` (None: bytes without a path), and return its address. The other parameters
-        and the errors are those of `blobs.put`.
+        """Store `data`, a version of `path` (None: bytes without a path), and return its address. Other parameters and
+        errors are those of `blobs.put`.
         """
         if path is None:
             return blobs.put(w, data, cache, blob, bytes_of=bytes_of)

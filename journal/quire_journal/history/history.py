@@ -120,7 +120,7 @@ class History:
         return None if record is None else record.event()
 
     def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:
-        """Yield the records with after < seq <= upto, in order or `reverse`."""
+        """Yield the records with after < seq <= upto, oldest first or `reverse`."""
         stop = None if upto is None else u64(max(upto, 0) + 1)
         for key, stored in self._reading.scan("records", u64(max(after, 0) + 1), stop, reverse):
             yield read_record(int.from_bytes(key, "big"), stored)
@@ -283,7 +283,9 @@ class History:
     # ── bytes ──
 
     def git_name(self, blob: bytes, digits: int) -> str:
-        """Return git's hash of these bytes in hex: sha1 for 40 digits, sha256 for 64. Raises as `bytes_of`."""
+        """Return git's hash of these bytes in hex: sha1 for 40 digits, sha256 for 64. Raises `blobs.NotHeld`,
+        `JournalDamaged`.
+        """
         known = self._names.git_names
         name = known.get((blob, digits))
         if name is None:
@@ -307,7 +309,7 @@ class History:
             return None
 
     def text_of(self, blob: bytes) -> Text:
-        """Return the text of a blob. Raises as `bytes_of`."""
+        """Return the text of a blob. Raises `blobs.NotHeld`, `JournalDamaged`."""
         return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
 
     def text_held(self, blob: bytes) -> Text | None:
@@ -322,8 +324,8 @@ class History:
         return blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
 
     def bytes_in_turn(self, wanted: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the bytes of many blobs, in order; for similar versions far faster than `bytes_of`. Raises as
-        `bytes_of`.
+        """Yield the bytes of many blobs, in order; for similar versions far faster than `bytes_of`. Raises
+        `blobs.NotHeld`, `JournalDamaged`.
 
         Verifies each zstd frame's checksum, not the blob's address: the caller verifies the last blob.
         """

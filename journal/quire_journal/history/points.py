@@ -1,7 +1,7 @@
 """Points: names of a place in the log, and the text form of times.
 
 A point is a version (`v12` or `12`), `seq:N`, a time in RFC 3339, a checkpoint's name, or a git commit
-(`commit:1a2b3c4`: when HEAD came to it). It means the state right after a record; a time means the last record not
+(`commit:1a2b3c4`: when HEAD came to it). A point means the state right after a record; a time means the last record not
 dated later. Times are ns since 1970 inside, RFC 3339 in UTC outside.
 """
 

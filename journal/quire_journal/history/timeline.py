@@ -57,7 +57,7 @@ class TimelineStep(msgspec.Struct, frozen=True, gc=False):
 
 
 class FileTimeline(msgspec.Struct, frozen=True, gc=False):
-    """A file from the state before its first undone record until now."""
+    """Changes of a file, from the state before its first undone record until now."""
 
     steps: tuple[TimelineStep, ...]
 
@@ -116,7 +116,9 @@ _Renamed = Callable[[str, Version], FoundRename | None]
 def _found(
     history: History, renames: FoundRenames, undone: Callable[[Version], bool], path: str, version: Version
 ) -> FoundRename | None:
-    """Return the rename at `version`; None if only one of its two records is undone."""
+    """Return the rename to which `version` belongs; None also if only one of the rename's two
+    records is to be undone.
+    """
     found = renames.of(path, version)
     if found is None:
         return None

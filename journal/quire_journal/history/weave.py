@@ -40,7 +40,7 @@ class WovenLine:
         self.removed_by = 0  # the record that last removed the line
 
     def stands(self, in_force: InForce) -> bool:
-        """True if the line would be there with these batches in force."""
+        """True if the line would be there with only the batches in force for which `in_force` returns True."""
         if not in_force(self.born):
             return False
         taken_back = False

@@ -51,7 +51,7 @@ class LaterNames:
         return steps[-1].to if steps else path
 
     def _steps(self, path: str, seq: int) -> Sequence[_Step]:
-        """Return the renames of the file, in order."""
+        """Return the renames, in order, of the file that was at `path` after record `seq`."""
         if (path, seq) not in self._known:
             steps, at, since = list[_Step](), path, seq
             while (step := self._step(at, since)) is not None:
@@ -71,7 +71,7 @@ class LaterNames:
         return None if one is None or one.came <= seq else _Step(path, one.left, one.new, max(one.left, one.came))
 
     def _leaving(self, path: str, seq: int) -> int | None:
-        """Return the record of the rename by which the file at `path` after `seq` left; None if it did not."""
+        """Return the record that moved away the file that was at `path` after record `seq`; None if none did."""
         left, came = self._left.get(path, ()), self._came.get(path, ())
         at, first = bisect_right(left, seq), bisect_right(came, seq)
         if at == len(left):

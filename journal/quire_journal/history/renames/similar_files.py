@@ -29,8 +29,8 @@ TextOf = Callable[[Version], Text | None]
 
 
 def alike(left: Mapping[str, Version], came: Mapping[str, Version], text_of: TextOf) -> dict[str, str]:
-    """Return new path → old path of files with the same bytes, then of the most similar files, among the files that
-    `left` and `came`.
+    """Return new path → old path: pairs of a file in `came` and a file in `left` with the same bytes, then the most
+    similar pairs.
     """
     found = with_same_bytes(left, came)
     others = {path: new for path, new in came.items() if new.size and path not in found}
@@ -41,7 +41,7 @@ def alike(left: Mapping[str, Version], came: Mapping[str, Version], text_of: Tex
 
 
 def with_same_bytes(left: Mapping[str, Version], came: Mapping[str, Version]) -> dict[str, str]:
-    """Return new path → old path of files with the same bytes."""
+    """Return new path → old path: pairs of a file in `came` and a file in `left` with the same bytes."""
     by_bytes: dict[tuple[bytes, int], list[str]] = {}
     for path, old in left.items():
         if old.blob:

@@ -645,7 +645,9 @@ class StoryFold:
         return story
 
     def _place_after(self, story: Story, seq: int) -> None:
-        """Sort a story of git as of its write `seq`, if that was recorded after the story's end."""
+        """Move a story of git to the place of its write `seq` on the page, if that was recorded
+        after the story's end.
+        """
         if seq > story.place:
             del self.stories[next(at for at, one in enumerate(self.stories) if one is story)]
             story.place = seq

@@ -63,8 +63,8 @@ class GitStories:
     def of_write(
         self, hint: str, at_ns: int, named: Collection[str] = (), ended: Callable[[], str] = str
     ) -> Key | None:
-        """Return the key of the open story of the command that wrote the files `named`; None for a new story. `ended`
-        returns a command that was known to have ended when git was seen at work, else "".
+        """Return the key of the open story of the git command that wrote the files `named`; None for a new story.
+        `ended` returns a command that had ended before git was seen to write, else "".
         """
         command = command_of(hint)
         near = [story for story in self._near(at_ns) if not story.keeps_tree]
@@ -119,7 +119,7 @@ class GitStories:
 
     def stash_before(self, newest_ns: int, of_many: bool) -> Key | None:
         """Return the key of the story of a command that restored a stash just after writes up to `newest_ns`, or None.
-        Git restores untracked files before it is seen to run; `of_many` files take longer.
+        Git restores untracked files before it is seen to run; `of_many`: many files, which take longer.
         """
         for story in self._open:
             if story.commands and story.commands[-1].startswith(RESTORING):

@@ -1,6 +1,6 @@
 """Writes that other programs made together: a command of git, or a program that wrote many files.
 
-They are the writes of one story, so that an undo takes as one what the log shows as one.
+Such writes are one story, so that an undo takes back together what the log shows together.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _last_within(after: int, upto: int, stories: Sequence[Story]) -> Story | Non
 
 
 def _end(record: Record, history: History) -> int:
-    """Return the last record that may belong to a group with `record`."""
+    """Return the last record that may belong to the writes made together with `record`."""
     end, last_ns = _last_command(record, history), record.at_ns
     later = (seq for _, seqs in history.with_terms([_TERMS], record.seq, history.head()) for seq in seqs)
     for seq in islice(later, MOST_RECORDS):

@@ -1,4 +1,4 @@
-"""Pages of stories, completed with what their own records do not say."""
+"""Pages of stories, completed with facts of records that the page did not read, such as a prompt."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Story(msgspec.Struct):
 
 class Straddler(msgspec.Struct, frozen=True):
     """Story that an earlier page shows with its records down to seq `reached`. Later pages skip these records, and show
-    the older ones.
+    the older records.
     """
 
     key: int  # `key_hash` of the story's key
