@@ -59,8 +59,8 @@ def logged(data: bytes, blob: bytes, path: str | None, like: bytes, base: bytes 
 
 
 def bytes_of(said: LoggedBytes, at_hand: Callable[[bytes], bytes]) -> bytes:
-    """Return the bytes of `said`; `at_hand` returns similar bytes by address. Raises `JournalDamaged`, and errors of
-    `at_hand`.
+    """Return the bytes for which `said` stands; `at_hand` returns the similar bytes with an address. Raises
+    `JournalDamaged`, and errors of `at_hand`.
     """
     data = said.middle
     if said.like:

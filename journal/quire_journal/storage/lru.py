@@ -1,4 +1,4 @@
-"""LRU cache by blob address; as it is a hash of the content, entries never become invalid."""
+"""LRU cache by blob address; as an address is a hash of the content, entries never become invalid."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def whole(folder: Path, name: bytes) -> Pack | None:
 
 
 def link(source: Path, folder: Path, name: bytes) -> bool:
-    """Give a pack of the folder `source` a name in `folder`; False where that is impossible."""
+    """Link a pack of the folder `source` into `folder`; False where that is impossible."""
     try:
         os.link(path_of(source, name), path_of(folder, name), follow_symlinks=False)
     except OSError:

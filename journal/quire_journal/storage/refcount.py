@@ -27,7 +27,7 @@ C = TypeVar("C", bound=RefCounted)
 
 
 class InUse(Generic[C]):
-    """Present environment, and replaced environments that are not closed yet. Thread-safe."""
+    """A store's present environment, and its replaced environments that are not closed yet. Thread-safe."""
 
     def __init__(self, opened: C) -> None:
         self._present: C | None = opened
@@ -44,14 +44,16 @@ class InUse(Generic[C]):
         return self._present
 
     def enter(self) -> C:
-        """Return the present environment, kept open until `leave`. Raises as `get`."""
+        """Return the present environment, kept open until `leave`. Raises `StoreFailure` and
+        `RuntimeError`, as `get`.
+        """
         with self._lock:
             opened = self.get()
             opened.users += 1
             return opened
 
     def leave(self, opened: C) -> None:
-        """End one use; the last closes the environment."""
+        """End one use of an environment; its last use closes it."""
         with self._lock:
             opened.users -= 1
             if opened.users:

@@ -23,7 +23,7 @@ _alive: Final[set[Thread]] = set()
 
 
 def alive() -> list[Thread]:
-    """Return the running threads, absent from `threading.enumerate`."""
+    """Return the running threads of this module, which `threading.enumerate` does not list."""
     return [*_alive]
 
 

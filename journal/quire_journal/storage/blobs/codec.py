@@ -167,7 +167,9 @@ def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
 
 
 def unframe(number: int, stored: BlobRow, base: bytes) -> bytes:
-    """Return the bytes of a blob, never more than declared. Raises `JournalDamaged`."""
+    """Return the bytes of blob `number`, unpacked from its row and the bytes of its base. Raises `JournalDamaged`, also
+    for another size than the row declares.
+    """
     if not 0 <= stored.size <= MAX_BYTES:
         raise JournalDamaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
     try:

@@ -524,8 +524,9 @@ class LmdbStore:
                 raise StoreFailure(self._broken, for_good=True) from error
 
     def _take_packs(self, target: Copy) -> list[Path]:
-        """Move the packs of the copy here, and return the paths of those that it does not name. Raises OSError, and
-        `StoreFailure` if one is missing that the present database does not name, either.
+        """Move the packs of the copy into this store's folder, and return the paths of packs there that the copy does
+        not name. Raises OSError, and `StoreFailure` if a pack is missing that the copy names and the present database
+        does not.
         """
         for name in packs.names(target.path):
             os.rename(packs.path_of(target.path, name), packs.path_of(self._path, name))
