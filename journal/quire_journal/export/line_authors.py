@@ -13,8 +13,8 @@ from quire_journal.views import OUTSIDE_TYPE, Version
 
 
 def line_authors(change: PathChange, source: Source) -> Iterator[tuple[int, int, Version]]:
-    """Yield (start, stop, version of the author) of the lines that a change adds; nothing for bytes
-    that are no text.
+    """Yield (start, stop, version that wrote the lines) of the lines that a change adds (0-based, half-open); nothing
+    for bytes that are no text.
     """
     version = change.after
     data = _text(version, source)

@@ -43,8 +43,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def steps(source: Source, by: str) -> Iterator[Step | None]:
-    """Yield the steps of the range in order, preceded by one that creates the tree before the range, if any. None is a
-    pause point. `by` is a key of `BY`.
+    """Yield the steps of the range in order, before them a step that creates the tree before the range, unless it is
+    empty. None is a pause point. `by` is a key of `BY`.
     """
     tree = source.tree()
     if tree:

@@ -64,7 +64,7 @@ def line_id(line: bytes) -> str:
 
 
 def is_poor(line: bytes) -> bool:
-    """True if the line is blank or only brackets, quotes, commas and semicolons."""
+    """True if the line is blank or only brackets, quotes, commas and semicolons, and so a poor anchor."""
     return not line.strip(_POOR)
 
 

@@ -1,5 +1,6 @@
 """Audit: comparison of a journal with signed heads of its past. Where the records give another root than a head, stored
-tiles of the signed tree give the first record that differs; otherwise the heads that fit give bounds.
+tiles of the signed tree give the first record that differs; without tiles, the heads that fit show how far nothing
+differs.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def verdicts(
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[HeadVerdict]:
     """Return the verdict on each claim. Of the stored `trees` only the parts that a signed root proves are used. `tell`
-    gets the number of records read, and of all.
+    gets the number of records read so far, and the number of all records.
     """
     kept = [_Kept(tree) for tree in trees]
     sizes = {claim.head.size for claim in claims}

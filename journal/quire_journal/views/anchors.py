@@ -235,7 +235,7 @@ def _touched(r: ReadTransaction, event: BytesGone) -> Iterator[int]:
 
 
 def _leave(w: WriteTransaction, path: int) -> None:
-    """Delete the rows of a path, except the mark that it was read with anchors."""
+    """Delete the rows of a path, except the mark that the path was read with anchors."""
     first, *rows = [key for key, _ in w.scan("anchors", u32(path), u32(path + 1))] or [b""]
     for key in rows:
         w.delete("anchors", key)

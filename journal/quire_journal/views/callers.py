@@ -37,7 +37,7 @@ def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
 
 
 def newest_first(r: ReadTransaction) -> Iterator[bytes]:
-    """Yield the key of every caller, the one with the most recently introduced writer first."""
+    """Yield the key of every caller, first of the caller whose writer was introduced last."""
     for _, key in r.scan("newest_callers", reverse=True):
         yield key
 

@@ -142,7 +142,7 @@ _PLACE: Final = msgspec.msgpack.Decoder(_Place)
 
 
 def fold(w: WriteTransaction, record: Record, event: Event | None) -> None:
-    """Add the versions that the event made, remove those that it abandons, or set the writer of those that it
+    """Add the versions that the event made, remove the versions that it abandons, or set the writer of those that it
     attributes.
     """
     if isinstance(event, _MAKING):

@@ -75,8 +75,8 @@ def _require_level(r: ReadTransaction, seq: int) -> None:
 
 
 def catch_up(store: Store, chunk: int = CHUNK) -> int:
-    """Fold the records that views lack, and return their number. A view whose version changed is rebuilt. Raises
-    `JournalDamaged` if a record cannot be read; finished transactions stay.
+    """Fold the records that views lack, and return the number of records read. A view whose version changed is rebuilt.
+    Raises `JournalDamaged` if a record cannot be read; finished transactions stay.
     """
     with store.reading() as r:
         last = last_number(r, "records")

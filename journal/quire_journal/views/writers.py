@@ -55,7 +55,7 @@ def writer_id(r: ReadTransaction, who: WriterIntroduced) -> WriterId | None:
 
 
 def next_writer_id(r: ReadTransaction) -> WriterId:
-    """Return the number after the newest writer's; it is not reserved."""
+    """Return the number after that of the newest writer; the number is not reserved."""
     return WriterId(last_number(r, "writers") + 1)
 
 
