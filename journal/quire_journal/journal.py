@@ -99,7 +99,7 @@ class _Commit(msgspec.Struct, frozen=True):
 
 
 class Journal:
-    """Open journal. Only one thread appends; others read through `store.reading()`."""
+    """Open journal. Only one thread appends; other threads read through `store.reading()`."""
 
     def __init__(self, store: Store, workspace_id: str, last: Record | None, last_hash: bytes) -> None:
         self._store = store
@@ -332,7 +332,9 @@ class Journal:
         self._pending.clear()
 
     def publish(self) -> None:
-        """Fold, and make all folds visible to other threads and processes, in one commit. Raises as `fold`."""
+        """Fold, and make all folds visible to other threads and processes, in one commit. Raises `StoreFailure` and
+        `JournalDamaged`.
+        """
         self.fold()
         if self._folded and not self._folding:
             self._publish()

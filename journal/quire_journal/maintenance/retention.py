@@ -49,7 +49,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def keeps_nothing(self) -> bool:
-        """True if there is no rule: a mistake, as in restic, for which nothing is dropped."""
+        """True if there is no rule, which, as in restic, is a mistake: then nothing is dropped."""
         counts = (self.keep_last, self.hourly, self.daily, self.weekly, self.monthly, self.yearly)
         return not any(counts) and not self.keep_within_ns
 

@@ -130,7 +130,7 @@ def _is_due(r: ReadTransaction, at: Position, now_ns: int) -> bool:
 
 def adopted(r: ReadTransaction, at: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> Position | None:
     """Return the position after `data`, a segment of the remote store; None if the segment does not hold this journal's
-    records after `at`, or none of `keys` (if any) signed it.
+    records after `at`, or none of `keys` (empty: not asked for) signed it.
     """
     try:
         segment, after = follow(at, data, keys)

@@ -99,8 +99,8 @@ def position_before(segment: Segment, journal: str, number: int) -> Position:
 
 
 def follow(position: Position, data: bytes, keys: Sequence[VerifierKey] = ()) -> tuple[Segment, Position]:
-    """Return the segment, and the position after it. One of `keys`, if any, must have signed its head; its root is
-    compared if the tree is known. Raises `BadSegment` for bytes that do not continue from `position`.
+    """Return the segment, and the position after it. If there are `keys`, one must have signed the segment's head; the
+    head's root is compared if the tree is known. Raises `BadSegment` for bytes that do not continue from `position`.
     """
     segment = read_segment(data)
     forks = segment.journal != position.journal and segment.parent == position.journal

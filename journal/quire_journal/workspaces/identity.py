@@ -58,7 +58,7 @@ def workspace_id(root: Path) -> str | None:
 
 
 def drop_workspace_id(root: Path, wanted: str) -> None:
-    """Remove the id `wanted` from a workspace, and `.quire` if then empty."""
+    """Remove the id `wanted` from a workspace, and `.quire` if that leaves it empty."""
     if workspace_id(root) != wanted:
         return
     with contextlib.suppress(OSError), _quire_folder(root) as folder:
@@ -73,7 +73,7 @@ def drop_workspace_id(root: Path, wanted: str) -> None:
 
 
 def identity_for(place: Place) -> Identity:
-    """Return the identity in the state folder, or a new one for `settle`. Raises as `read_identity`."""
+    """Return the identity in the state folder, or a new one for `settle`. Raises WorkspaceRefused if unreadable."""
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return read_identity(place) or Identity(os.urandom(16).hex(), os.fspath(place.root), created)
 

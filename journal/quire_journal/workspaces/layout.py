@@ -125,7 +125,7 @@ def reserve_file(state: Path) -> Path:
 
 
 def packing_lock_file(state: Path) -> Path:
-    """Return the lock file of the journal that is compacted after its first capture, shared in the state home."""
+    """Return the file that a journal locks to be compacted after its first capture, alone in the state home."""
     return _shared_in(state) / "packing.lock"
 
 

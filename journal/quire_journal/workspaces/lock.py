@@ -70,7 +70,7 @@ def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock | None]:
-    """`take_lock` for a block; yields None if the lock is not available."""
+    """Hold the lock of `take_lock` for a block; yields None if the lock is not available."""
     lock = take_lock(path, patience_s)
     try:
         yield lock
