@@ -467,7 +467,7 @@ def _last(r: ReadTransaction) -> tuple[Record | None, bytes]:
 
 
 def require_head(r: ReadTransaction, seq: int, last_hash: bytes) -> None:
-    """Raise `JournalDamaged` if `meta` names another end of the log."""
+    """Raise `JournalDamaged` if table `meta` has another seq or hash of the last record."""
     said = r.get("meta", HEAD_KEY)
     if said is None:
         raise JournalDamaged("nothing says where the log ends; run `quire verify`")

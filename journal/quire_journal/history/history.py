@@ -174,7 +174,7 @@ class History:
     def path_numbers(
         self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
-        """Return the numbers of the paths that fit; see `PathNames.matching`."""
+        """Return the numbers of the paths for which `fits` returns a true value; see `PathNames.matching`."""
         return self._names.matching(self._reading, question, fits, part, most)
 
     def holds_files(self, folder: str, at: int, besides: Container[str] = ()) -> bool:

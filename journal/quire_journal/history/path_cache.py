@@ -49,8 +49,9 @@ class PathNames:
     def matching(
         self, r: ReadTransaction, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:
-        """Return the numbers of the paths that fit, in order, at most `most` + 1. `question` identifies `fits` and
-        `most`, so that pages reuse the answer; `part`, in every fitting path, is tested first for speed.
+        """Return the numbers of the paths for which `fits` returns a true value, in order, at most `most` + 1.
+        `question` identifies `fits` and `most`, so that pages reuse the answer; `part`, in every fitting path, is
+        tested first for speed.
         """
         count = r.count("paths")  # `r` may be older than the last query's
         names = self.all(r)

@@ -50,7 +50,7 @@ class Pages:
 
     @property
     def ends(self) -> Iterator[bytes]:
-        """Head rows (`head_row`) after each commit in the write-ahead log."""
+        """Rows with seq and hash of the last record (`head_row`) after each commit in the write-ahead log."""
         return (head_row(_last_of(entry), record_hash(entry.records[-1])) for entry in self._logged)
 
     @property

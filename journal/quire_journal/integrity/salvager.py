@@ -91,7 +91,7 @@ class Remains(Protocol):
 
     @property
     def ends(self) -> Iterable[bytes]:
-        """Head rows (`head_row`) found outside the pages."""
+        """Rows with seq and hash of a last record (`head_row`), found outside the pages."""
 
     @property
     def given_out(self) -> int:
@@ -102,7 +102,7 @@ class Remains(Protocol):
 
     @property
     def contents(self) -> Iterable[LoggedBytes]:
-        """Bytes found outside the pages, in the order of their commits."""
+        """Bytes of versions found outside the pages, in the order of their commits."""
 
     def packed(self, pack: bytes, at: int, size: int) -> bytes:
         """Return bytes of the pack with this id. Raises `JournalDamaged` if they cannot be read."""

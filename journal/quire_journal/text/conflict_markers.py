@@ -72,7 +72,9 @@ def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Al
 
 
 def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
-    """Return lines start..stop as numbered after `splices`, widened by replacements that overlap them."""
+    """Return the range of lines start..stop as numbered after `splices`, widened by replacements that overlap the
+    lines.
+    """
     (moved, near), grown = splices.near(start, stop), 0
     for s in near:
         if s.stop <= start:

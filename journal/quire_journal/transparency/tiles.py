@@ -50,7 +50,7 @@ def edge_tiles(size: int) -> list[Tile]:
 
 
 class RightEdge:
-    """Incomplete tiles of a growing tree, which give its root."""
+    """Incomplete tiles at the end of a growing tree, which give the tree's root."""
 
     def __init__(self) -> None:
         self.size = 0

@@ -39,7 +39,9 @@ class LaterNames:
         return tuple(dict.fromkeys((*(step.name for step in self._steps(path, seq)), self.now(path, seq))))
 
     def own(self, path: str, seq: int) -> tuple[str, ...]:
-        """Return the names that the file has had since record `seq`, without those that another file has now."""
+        """Return the names since record `seq` of the file that was at `path` after it, except names that another file
+        has now.
+        """
         steps, now = self._steps(path, seq), self.now(path, seq)
         goes_on = standing(self._history.file(now)) is not None
         others = {one.name for one in steps if one.name != now and goes_on and self._has_another(one.name, one.left)}

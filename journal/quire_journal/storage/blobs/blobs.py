@@ -210,7 +210,9 @@ def base_of(r: ReadTransaction, number: int) -> int:
 
 
 def rows_of(number: int, stored: BlobRow) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Return the row of blob `number` for table `blobs`, and its rows for `pieces`."""
+    """Return the row of blob `number` for table `blobs`, and its rows for table `pieces`: the frame, if too long for
+    the row.
+    """
     frame = stored.frame
     if len(frame) <= overflow.IN_ROW:
         return blob_row.row(number, stored), []
