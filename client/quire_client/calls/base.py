@@ -127,9 +127,9 @@ class Calls:
         """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused if nothing could be sent.
 
         Without a reply to a sent request, the result is `{ok: False, error: "unknown", outcome: "unknown", op}`;
-        `op_status(op)` tells whether the call was performed. Replies of tools in `UNRECORDED` have no `op`. A tool
-        that only reads is called again if the daemon ended. `turn`, `tool_call` and `model` replace the client's own
-        for this call. The argument `wait_ms` prolongs the client's timeout.
+        `op_status(op)` tells whether the call was performed. Calls of the tools in `UNRECORDED`, such as `verify` and
+        `export`, have no `op`. A tool that only reads is called again if the daemon ended. `turn`, `tool_call` and
+        `model` replace the client's own for this call. The argument `wait_ms` prolongs the client's timeout.
         """
         limit = self.timeout_s + waits_s(args or {}) if timeout_s is None else timeout_s
         body = msgspec.Raw(encode(dict(args or {})))

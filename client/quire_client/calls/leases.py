@@ -22,12 +22,13 @@ class Leases(Calls):
     ) -> Answer:
         """Announce work on a file, folder or glob (`kind="intent"`), or take a `shared` or `exclusive` lease.
 
-        Lines are 1-based and inclusive. A lease expires after `ttl_s` seconds (default 600); `renew` is the number of
-        a lease to prolong. `wait_ms` is the maximum wait for leases of others, in milliseconds. With
-        `bind="connection"` the lease ends with this connection.
+        Lines are 1-based and inclusive. A lease expires after `ttl_s` seconds (default 600); `renew` is the number of a
+        lease to prolong. `wait_ms` is the maximum wait for leases of others, in milliseconds. With `bind="connection"`
+        the lease ends with this connection.
 
         Reply: `{lease, fencing, kind, path, form, lines, reason, holder, yours, granted_at, expires_at, expires_in_s,
-        bind}`, `conflicts` (leases of others there, `conflicts_total`), `queued`.
+        bind}` (`lease`: its number), `conflicts` (compatible leases of others there; `conflicts_total` counts them),
+        `queued` (number of claims that wait for this lease).
         Refused: `lease_held` (`holder`, `expires_in_s`, `free`), `not_found` (no lease has the number `renew`),
         `expired` (after a wait).
         Source: quire_daemon.tools.leases.tool

@@ -27,10 +27,10 @@ class Maintenance(Calls):
         "n/t". `against` is the text of signed heads that were saved elsewhere; `keys` are the verifier keys that must
         have signed them (default: the journal's), `source` says in the reply where the heads were found.
 
-        Reply: `findings` (none), `read_data`, and `heads`, each with `state` ("held" if the journal still contains it)
-        and what it says.
-        Refused: `journal_damaged` (with `findings`, each a sentence), `schema_invalid` (no signed head or no key in
-        the text).
+        Reply: `findings` (empty), `read_data`, and `heads`: each signed head with `state` ("held" if the journal still
+        contains it) and its contents.
+        Refused: `journal_damaged` (with `findings`, each a sentence), `schema_invalid` (no signed head or no key in the
+        text).
         Source: quire_daemon.maintenance.verify
         """
         wanted = stated(read_data=read_data, against=against, keys=None if keys is None else list(keys), source=source)
@@ -73,14 +73,14 @@ class Maintenance(Calls):
     ) -> Answer:
         """Return the journal's next segment (sealed records) for the store `to`, and how much that store has.
 
-        `quire ship` calls this. `took` is the segment read back from the store under `number`; `gap` is the first
-        number before it that is missing there for good; `restart` says
-        that a shipped segment is missing there. `look` only reports. `to` and `trouble` (why the store is
-        unreachable) are shown by `status`.
+        `quire ship` calls this. `took` is the segment read back from the store under `number`. With `gap`, the store
+        has lost the segments from that number to before `number` for good. With `restart`, the store has lost a shipped
+        segment, and shipping begins again at the first one. `look` only reports the state. `to` and `trouble` (why the
+        store is unreachable) are shown by `status`.
 
-        Reply: `to`, `journal` (its name there), `holder`, `number` and `hash` of the last segment, `records`,
-        `behind`, `gaps`, and if one is due `segment` and `contents`, as bytes, and `changed` (it was shipped with other
-        bytes before).
+        Reply: `to`, `journal` (its name there), `holder` (the journal under whose name the last segment is stored),
+        `number` and `hash` of the last segment, `records` (shipped), `behind` (to be shipped), `gaps`, and if a segment
+        is due `segment` and `contents`, as bytes, and `changed` (it was shipped with other bytes before).
         Refused: `busy` (a segment is being sealed), `schema_invalid`.
         Source: quire_daemon.maintenance.outbox
         """
@@ -100,11 +100,11 @@ class Maintenance(Calls):
 
         `quire ship` calls it. `hosts` replaces the daemon's news: the latest news that each host has sent to the hub.
         `leases` maps the number of an exclusive lease of this checkout to its `standing` at the hub (`held`, `taken` by
-        another host, `unconfirmed`), `for_s` (seconds for which it is surely held) and `token` (fencing token).
-        `join`: this checkout has joined a team; `leave`: it has left its team.
+        another host, `unconfirmed`), `for_s` (seconds for which it is surely held) and `token` (fencing token). `join`:
+        this checkout has joined a team; `leave`: it has left its team.
 
-        Reply: `journal`, `checkout`, `note` (branch, changed files, leases), `hosts`, `leases`, `linked` (a shipper
-        brings news).
+        Reply: `journal`, `checkout`, `note` (branch, changed files, leases), `hosts`, `leases`, `linked` (`quire ship`
+        runs and brings news).
         Refused: `schema_invalid`.
         Source: quire_daemon.maintenance.hub
         """
@@ -162,7 +162,8 @@ class Maintenance(Calls):
         `with_prompts`. `told` gets the number of exported records and their total. After a refusal the pieces written
         so far are useless.
 
-        Reply: of the last piece: `export`, `page`, `done`, `records`, `of`.
+        Reply: that of the last piece: `export` (the export's id), `page` (the piece's number, from 1), `done`,
+        `records` (exported), `of` (their total).
         Refused: `schema_invalid` (no such format), `not_found` (a point).
         Source: quire_daemon.maintenance.export, formats in quire_journal.export.formats
         """
@@ -182,10 +183,13 @@ class Maintenance(Calls):
         return reply
 
     def gc(self, timeout_s: float | None = None, **arguments: Any) -> Answer:
-        """Remove blobs that no retention rule keeps; arguments: `dry_run`, `compact`, `limit`, `skip`, `only`.
+        """Remove blobs that no retention rule keeps.
 
-        Reply: `policy`, `kept` and `droppable` of `{blobs, bytes}`, `reasons`; with `dry_run` also `blobs`, a page,
-        and `next`; else `dropped`, and after compaction `compacted` (bytes before and after).
+        `dry_run` removes nothing and lists `limit` (100) blobs, from number `skip` on; `only` ("kept" or "dropped")
+        limits the list. `compact` also shrinks the journal's file.
+
+        Reply: `policy`, `kept` and `droppable` of `{blobs, bytes}`, `reasons`; with `dry_run` also `blobs`, a page, and
+        `next`, the `skip` of the next page; else `dropped`, and after compaction `compacted` (bytes before and after).
         Refused: `busy` (another collection runs), `schema_invalid`.
         Source: quire_daemon.maintenance.collect
         """

@@ -106,10 +106,11 @@ class Queries(Calls):
         `path`, `writer`, `since` and `until` are as in `log`; `agents` leaves out what no agent did, `all` lists every
         call and more files.
 
-        Reply: `stories` of `{form, seq, first, at, ended_at, writer, whole, files, files_count, writes}` and more
-        fields by form (`prompt` and `calls` of a turn, `commands` of git); `files` of `{path, status, version, before,
-        added, removed, symbols}`; `next`, the `cursor` of the next page, None at the end. A page may hold fewer
-        stories than `limit` (15) and still have a `next`: the work of one call is bounded.
+        Reply: `stories` of `{form, seq, first, at, ended_at, writer, whole, files, files_count, writes}` (`form`: its
+        kind; `seq` and `first`: its newest and oldest record; `whole`: no later page adds to it) and more fields by
+        form (`prompt` and `calls` of a turn, `commands` of git); `files` of `{path, status, version, before, added,
+        removed, symbols}`; `next`, the `cursor` of the next page, None at the end. A page may hold fewer stories than
+        `limit` (15) and still have a `next`: the work of one call is bounded.
         Refused: `not_found` (a point, an unknown writer), `schema_invalid` (a cursor of another journal).
         Source: quire_daemon.tools.history.stories, shape in quire_daemon.core.replies
         """
@@ -133,8 +134,8 @@ class Queries(Calls):
         all sessions of an agent share one lane.
 
         Reply: `bounds` (seqs) and `times_ms` of the intervals, one more than intervals; `lanes` of `{writer, writes,
-        refused}`, each a list of (interval, count) where there are any, other programs last; `others`, the writes of
-        all unlisted writers. A record that may be of several writers counts for one of them.
+        refused}`, other programs last; `writes`, `refused` and `others`, the writes of all unlisted writers, are lists
+        of (interval from 0, count) without zeros. A record that may be of several writers counts for one of them.
         Refused: `not_found` (a point), `schema_invalid`.
         Source: quire_daemon.tools.history.lanes
         """
@@ -150,13 +151,13 @@ class Queries(Calls):
         wait_ms: int | None = None,
         limit: int | None = None,
     ) -> Answer:
-        """Return the records after `cursor`, oldest first; without `cursor`, the current one.
+        """Return the records after `cursor`, oldest first; without `cursor`, no records and the newest cursor.
 
         Without `cursor` the call answers once all changes on disk are recorded. With `wait_ms` (at most 60,000) it
         waits so long for a new record, and the client's timeout is longer by that.
 
-        Reply: `records` as in `log`, `cursor` for the next call, `more`, and `fresh`: the cursor was foreign or too
-        old, and the records begin at the first one.
+        Reply: `records` as in `log`, `cursor` for the next call, `more` (further records exist), and `fresh`: the
+        cursor was foreign or too old, and the records begin at the first one.
         Refused: `not_found` (a point).
         Source: quire_daemon.tools.history.log, shape in quire_daemon.core.replies
         """
@@ -176,8 +177,9 @@ class Queries(Calls):
 
         A caller is present if it called within the last `minutes`; others are listed if they called within `hours`.
 
-        Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files,
-        leases, bursts, writing}}`; `collisions`, files that several write; `present` and `total` count them.
+        Reply: `writers`, each with the fields of a writer and `{you, present, connections, alive, last_seen,
+        last_change, on: {files, leases, bursts, writing}}`; `collisions`, files that several write; `present` and
+        `total` count the writers.
         Refused: nothing of its own.
         Source: quire_daemon.tools.admin.status
         """
@@ -221,12 +223,12 @@ class Queries(Calls):
     ) -> Answer:
         """Return what changed between two points (`end`: now) in `paths`: files, folders, globs.
 
-        `context` is the number of unchanged lines around a change. `writer`, `agent_session`, `turn` and `burst`
-        select files that somebody changed in between; `others` of such a file names further writers. `alone="apart"`
-        compares `start` with `start` plus only these writers' changes, without lines that depend on others'
-        (`resting`); `alone="needed"` includes these lines and what they depend on, `probable` changes that are only
-        probably theirs, whose files are else in `left_out`. `left_out` of a file names the lines of others that stand
-        between lines of its patch.
+        `context` is the number of unchanged lines around a change. `writer`, `agent_session`, `turn` and `burst` select
+        files that somebody changed in between; `others` of such a file names further writers. `alone="apart"` shows
+        only these writers' changes, without lines that depend on lines of others (listed as `resting`);
+        `alone="needed"` adds these lines, and the lines on which they depend. `probable` adds changes that are only
+        probably by these writers; without it, `left_out` lists their files. `left_out` of a file names the lines of
+        others that stand between lines of its patch.
 
         Reply: `from`, `to`, `files` of `{path, status, from, to, moved_from, hunks, patch}`, and `patch`, all of them
         as `git apply` takes them; `patch_base64` if a text is not UTF-8; `truncated` if not all fits, with `next`, the

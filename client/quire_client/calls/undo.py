@@ -52,7 +52,7 @@ class UndoCalls(Calls):
     def redo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
         """Restore the selected undone changes; by default revert the caller's own last undo.
 
-        Reply: as of `undo`.
+        Reply: `batch`, `batches` and `files`, as of `undo`.
         Refused: as `undo`.
         Source: quire_daemon.tools.undo.tool
         """
@@ -71,7 +71,7 @@ class UndoCalls(Calls):
     ) -> Answer:
         """Undo all changes since the point `to` by the caller, or by the writer `only` ("*" for everyone).
 
-        Reply: as of `undo`.
+        Reply: `batch`, `batches` and `files`, as of `undo`.
         Refused: as `undo`.
         Source: quire_daemon.tools.undo.tool
         """
@@ -103,8 +103,8 @@ class UndoCalls(Calls):
 
         `move` moves an existing name to another point.
 
-        Reply: `{name, seq, at, named_at, note, writer, not_captured}`; of "list" `checkpoints` of these, of "diff" as
-        `diff`.
+        Reply: `{name, seq, at, named_at, note, writer, not_captured}`; for "list" `checkpoints`, a list of these; for
+        "diff" the reply of `diff`.
         Refused: `not_found`, `already_exists`, `schema_invalid` (no name).
         Source: quire_daemon.tools.checkpoints
         """
@@ -127,7 +127,7 @@ class UndoCalls(Calls):
         ends after `ttl_s` seconds (default 600), and with `bind="connection"` also with this connection.
 
         Reply: `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why, first,
-        last, batches, unclear}`; of "list" `bursts` of these.
+        last, batches, unclear}`; for "list" `bursts`, a list of these.
         Refused: `not_found`, `busy` (too many are open), `schema_invalid`.
         Source: quire_daemon.tools.bursts
         """
