@@ -20,7 +20,7 @@ def show_files(reply: Mapping[str, Any]) -> str:
 
 
 def in_the_way(reply: Mapping[str, Any]) -> list[str]:
-    """Return a line for each conflict of a refused undo; [] if the refusal's message already names it."""
+    """Return a line for each conflict of a refused undo; [] if the refusal's message names the only conflict."""
     rows = _list(reply) if reply.get("error") == "conflict" else []
     one_reason = len(reply.get("files") or ()) == 1 and not reply["files"][0].get("conflicts")
     return [] if one_reason else rows  # the message names it

@@ -88,7 +88,7 @@ def first_of(findings: Sequence[object], most: int = 20) -> list[str]:
 
 
 def path(name: object) -> str:
-    """Return a path as it is, quoted as by git if a terminal cannot show it."""
+    """Return a path unchanged, or quoted as by git if a terminal cannot show the path."""
     whole = str(name)
     if clean(whole) == whole and "\n" not in whole and not whole.startswith('"'):
         return whole
@@ -115,8 +115,8 @@ def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
 
 
 def columns(rows: Iterable[Sequence[str]], width: int = 0) -> list[str]:
-    """Return the rows as lines with aligned columns, two blanks apart. Where these are wider than `width`, if not 0,
-    the widest cells lose their middle, but for those of the first column.
+    """Return the rows as lines with aligned columns, two blanks apart. If the lines are wider than `width` (0: no
+    limit), the widest cells are shortened in the middle, except in the first column.
     """
     table = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -145,7 +145,9 @@ def _without_middle(cell: str, most: int) -> str:
 
 
 def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[str]:
-    """Return the rows with a vertical line for each name in `whose`, as `git log --graph` draws branches."""
+    """Return the rows below a heading, with a vertical line for each writer, as `git log --graph` draws branches.
+    `whose` names the writer of each row.
+    """
     names = list(dict.fromkeys(whose))
     last = {name: at for at, name in enumerate(whose)}
     painted = [[colours.paint(sign, colours.of(lane)) for sign in (name, "*", "|")] for lane, name in enumerate(names)]
@@ -212,8 +214,8 @@ ABOUT_YOU: Final = (
 
 
 def author(record: Mapping[str, Any], person: bool = False) -> str:
-    """Return the short name of a record's writer, after `~` if it is only probable. With `person`, a write of which no
-    agent and no git command is known is `YOU`.
+    """Return the short name of a record's writer, with `~` in front if the writer is only probable. With `person`, a
+    write of which no agent and no git command is known is by `YOU` ("~you").
     """
     name = YOU if person and record.get("unclaimed") else writer(record.get("writer"))
     return f"{MARK}{name}" if record.get("evidence") == DURING else name
@@ -263,7 +265,9 @@ _IN_HEADS_LOG: Final = re.compile(
 
 
 def git_command(said: str) -> str:
-    """Return a command of git, or its entry in HEAD's log, as a command: `git reset HEAD~1`, `git merge side`."""
+    """Return a git operation as a command, such as `git reset HEAD~1`. `said` is the command, or the entry that it left
+    in HEAD's reflog.
+    """
     found = _IN_HEADS_LOG.fullmatch(said)
     if found is not None:
         said = found["several"] or found["whole"] or f"{found['command']} {found['to']}"

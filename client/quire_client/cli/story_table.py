@@ -68,7 +68,9 @@ def names_of(stories: Sequence[Story], view: View) -> list[str]:
 
 
 def signs_explained(stories: Sequence[Story], person: bool) -> Iterator[str]:
-    """Yield a sentence for each sign that marks these stories as only probable. `person`: as of `View`."""
+    """Yield a sentence for each sign that marks these stories as only probable. `person`: a user at a terminal reads
+    them.
+    """
     if person and any(story.get("unclaimed") for story in stories):
         yield render.ABOUT_YOU
     if any(one.get("probable") for story in stories for one in (story, *story["files"])):
@@ -243,7 +245,7 @@ def _call(call: Mapping[str, Any], view: View) -> str:
 
 
 def call_end(call: Mapping[str, Any]) -> str:
-    """Return what is known of a call whose end its agent has not reported."""
+    """Return how far an agent's call came whose end was not reported, in words such as "running"."""
     if call["end"] == "open":
         return "running" if call["writes"] else "asked or running"
     return "its end was not reported" if call["writes"] else "denied, or its end was not reported"
@@ -325,7 +327,9 @@ def _who(story: Story, sessions: Mapping[str, Iterable[str]], view: View) -> str
 
 
 def is_turn(story: Story) -> bool:
-    """True for a turn; False for the work of an agent session that tells of no turns."""
+    """Return True if the agent named the story's turn or prompt; False for work of an agent session that reports no
+    turns.
+    """
     return story["form"] == "turn" and bool(story.get("prompt") or (story.get("writer") or {}).get("turn"))
 
 
@@ -334,8 +338,8 @@ NO_AUTHORS: Final = ("git", "crowd", "capture", "undo")
 
 
 def author_of(story: Story, name: str) -> str:
-    """Return the author of a story, that is called `name`, among others; "" for one without an author. A person and its
-    saves are one.
+    """Return the author by whom a story is counted: `user` for a person, and for saves of which no agent and no git
+    command is known, else `name`; "" if the story has no single author, such as git's.
     """
     if story["form"] in NO_AUTHORS:
         return ""

@@ -119,7 +119,7 @@ def sentence(message: str) -> str:
 
 
 def step(action: str, op: str = "", command: str = "", code: str = "") -> str:
-    """Return the command or action for the user after `command` was refused with `code`; an unknown `action` is
+    """Return what to do, as a command or in words, after `command` was refused with `code`. An unknown `action` is
     returned as words.
     """
     other = OTHER_STEPS.get((code, action)) or OTHER_STEPS.get((command, action))
