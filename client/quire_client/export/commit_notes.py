@@ -39,9 +39,9 @@ class CommitAuthor(NamedTuple):
 
 
 def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
-    """Return a git-ai note: the lines of agents by session, those of users under the commit's author. A session that
-    only removed files, or made empty ones, has no lines and is named. `files` are those of the tool `contributions`
-    with `lines`.
+    """Return a git-ai note: the lines of agents by session, and the lines of users under the commit's author. A session
+    that only removed files, or made empty ones, is named without lines. `files` is that field of the reply of the tool
+    `contributions`, asked with `lines`.
     """
     person = f"{commit.author} <{commit.email}>"
     sessions: dict[str, Any] = {}
@@ -69,9 +69,10 @@ def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str
 
 
 def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
-    """Return an unsigned in-toto statement that lists each file's lines by writer, or the writers of one without lines.
+    """Return an unsigned in-toto statement that lists each file's lines by writer, or the writers of a file without
+    lines.
 
-    `head` is the daemon's epoch and the journal's newest seq.
+    `head` is the daemon's epoch (id of its run) and the journal's newest seq.
     """
     predicate = {
         "files": [_file(file) for file in files],
@@ -85,7 +86,7 @@ def in_toto_statement(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], 
 
 def agent_trace_record(commit: CommitAuthor, files: Iterable[Mapping[str, Any]], head: Mapping[str, Any]) -> str:
     """Return an Agent Trace record of the commit; lines without a known writer are `unknown`. `head` is the daemon's
-    epoch and the journal's newest seq.
+    epoch (id of its run) and the journal's newest seq.
     """
     told = {
         "version": TRACE,
@@ -126,12 +127,12 @@ def _file(file: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_lines(file: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the writers of a file in which no line is anybody's: a removed or an empty one, or no text."""
+    """Return the writers of a file without lines (removed, empty, or no text); () for a file with lines."""
     return () if file.get("runs") else file.get("writers") or ()
 
 
 def _writer(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the writer of a run of lines, or one of a file's writers."""
+    """Return the writer of `one`, a run of lines or an entry of a file's writers, as fields of the statement."""
     writer = one["writer"]
     return {
         "agent": writer["agent"],

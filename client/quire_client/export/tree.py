@@ -90,8 +90,8 @@ def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
 
 
 def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    """Yield (sha256, bytes) of each address, in order; the bytes are None if the journal does not hold them. Raises
-    ExportStop if the tool is refused, and Unwritable if bytes do not match their sha256.
+    """Yield (sha256, bytes) for each sha256 in `addresses`, in order; the bytes are None if the journal does not hold
+    them. Raises ExportStop if the tool is refused, and Unwritable if bytes do not match their sha256.
     """
     left = list(dict.fromkeys(addresses))
     while left:
@@ -268,7 +268,9 @@ def _write(client: Asks, tree: Tree, top: int, kept: KeptFiles | None) -> list[d
 
 
 class KeptFiles:
-    """Cache of the contents of exported trees, as files in a folder, from which further trees are cloned."""
+    """Cache of the contents of exported trees, as files in a folder that are named by sha256; further trees are cloned
+    from them.
+    """
 
     def __init__(self, folder: Path) -> None:
         """`folder` must be on the file system of the exported trees."""
@@ -280,7 +282,9 @@ class KeptFiles:
 
     @contextlib.contextmanager
     def opened(self, address: str) -> Iterator[int]:
-        """Yield the descriptor of the file with these bytes, open for reading."""
+        """Yield a file descriptor, open for reading, of the content with the sha256 `address`. Raises OSError if it is
+        not cached.
+        """
         file = os.open(self._folder / address, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             yield file
@@ -288,7 +292,7 @@ class KeptFiles:
             os.close(file)
 
     def keep(self, address: str, data: bytes) -> None:
-        """Store bytes in the cache; a failure of the disk is ignored, as they can be fetched again."""
+        """Store `data` under its sha256 `address`; a failure of the disk is ignored, as the bytes can be had again."""
         path = self._folder / address
         try:
             path.write_bytes(data)
@@ -330,7 +334,7 @@ class _Writing:
         self._modes[names] = _mode(entry)
 
     def file(self, entry: dict[str, Any], data: bytes | int) -> None:
-        """Write a file with the bytes `data`, or with those of the open file `data`."""
+        """Write the file of a tree's entry. `data` is its bytes, or the descriptor of an open file that has them."""
         names = _names(shown_path(entry))
         folder = self._open(names[:-1])
         try:
@@ -345,8 +349,8 @@ class _Writing:
             os.fchmod(out.fileno(), _mode(entry))
 
     def clone(self, wanted: dict[str, list[dict[str, Any]]], kept: KeptFiles) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Write the files whose bytes are in the cache, and remove them from `wanted`; yield each symlink among them
-        with its target.
+        """Write the cached ones of the `wanted` files (sha256 → entries), and remove them from `wanted`. Yield each
+        cached symlink, which is not written here, with its target.
         """
         for address in filter(kept.has, [*wanted]):
             with kept.opened(address) as source:
