@@ -70,8 +70,8 @@ class Tools(NamedTuple):
 
 
 def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
-    """Return `intent` with the fields of a call of tool `kind` with arguments `told`. Returns None for a tool that is
-    neither edit, command nor read, and, unless `has_read`, for a read.
+    """Return the event `intent` with the fields of a call of the agent's tool `kind` with arguments `told`; None if the
+    tool neither edits, runs a command nor reads. A read counts only with `has_read`.
     """
     if kind in tools.commands:
         command = text(told, "command")

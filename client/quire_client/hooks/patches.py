@@ -19,7 +19,9 @@ _HEREDOC: Final = _FOLDER + _BEGIN + r"(?P<patch>.*?)\n(?P=end)[ \t]*(?=\n|$)"
 
 
 def rows(patch: str) -> Iterator[tuple[str, str, str]]:
-    """Split a patch at newlines into (header, file name, line) tuples; header and name are "" for other lines."""
+    """Yield (header, file name, line) for each line of a patch; header and name are "" unless the line is a file's
+    header.
+    """
     updating = False
     for whole in patch.split("\n"):
         row = whole.removesuffix("\r")
@@ -71,8 +73,8 @@ def of_call(intent: Intent, patch: str) -> Intent | None:
 
 
 def in_shell(command: str) -> tuple[str, bool]:
-    """Return the patches that the command passes to `apply_patch` as here-documents ("" without one), and True if it
-    runs nothing else.
+    """Return (patches, alone): the text of all patches that the command passes to `apply_patch` as here-documents, ""
+    for none, and True if the command is one such call and nothing else.
     """
     if "*** Begin Patch" not in command:
         return "", False

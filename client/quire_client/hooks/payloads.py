@@ -1,7 +1,7 @@
 """Claims about the bytes that an agent's own tool call wrote ("payloads"), which the daemon compares with the files.
 
-Several payloads of a call are alternatives. A claim about a whole file is sent as changed lines with context, so that
-text that an agent only read is never claimed as its own.
+If a call has several payloads, each is an alternative. A claim about a whole file is sent as changed lines with
+context, so that text that an agent only read is never claimed as its own.
 """
 
 from __future__ import annotations

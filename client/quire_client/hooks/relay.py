@@ -185,7 +185,9 @@ def files_of(intent: Intent) -> list[str]:
 
 
 def concerning(intent: Intent, names: Mapping[str, str]) -> Intent:
-    """Return the event limited to one workspace. `names` maps an agent's path to the path in the workspace."""
+    """Return the event limited to the files of one workspace. `names` maps an agent's path to the path in the
+    workspace; other files are left out.
+    """
     paths = dict.fromkeys(names[path] for path in intent.paths if path in names)
     payloads = (_payload(payload, names) for payload in intent.payloads)
     return intent._replace(paths=tuple(paths), payloads=tuple(one for one in payloads if one is not None))

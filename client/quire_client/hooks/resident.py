@@ -29,8 +29,8 @@ MOST_LINES: Final = 64
 
 
 def event_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hook event in the arguments of the MCP tool for events. An argument's name is the path of a field,
-    such as `tool_input` or `a.b`.
+    """Return the hook event that the agent passes as arguments of the MCP tool for events. An argument's name is the
+    path of the event's field, such as `tool_input` or `a.b`.
     """
     event: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -79,7 +79,7 @@ class Answerer:
         return answer
 
     def part(self) -> None:
-        """Report the end of all open sessions to the running daemons, after the agent has ended."""
+        """Tell the running daemons, after the agent has ended, that its open sessions have ended."""
         for last in self._sessions.values():
             end = Intent(last.event, "session_end", last.session, folder=last.folder, parent=last.parent)
             with contextlib.suppress(Exception):  # the agent has ended: nobody can be warned

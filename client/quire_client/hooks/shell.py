@@ -35,8 +35,8 @@ def exports(variables: Mapping[str, str]) -> str:
 
 
 def command(environ: Mapping[str, str], called: str = "") -> str:
-    """Return the word that runs `quire` in a shell with this environment: `quire` if it is on PATH, else its quoted
-    path.
+    """Return the word that runs `quire` in a shell with this environment: `quire` if it is on PATH, else the quoted
+    path of the running `quire` (`called`, by default `sys.argv[0]`).
     """
     folders = environ.get("PATH", "").split(os.pathsep)
     if any(os.access(found := os.path.join(folder, "quire"), os.X_OK) and os.path.isfile(found) for folder in folders):
