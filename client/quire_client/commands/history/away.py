@@ -1,4 +1,6 @@
-"""`quire away`: prints all changes since the user last ran it, by writer. The state folder stores that time."""
+"""`quire away`: prints all changes since the user last ran it, by writer. The time of that run is kept in the state
+folder.
+"""
 
 from __future__ import annotations
 

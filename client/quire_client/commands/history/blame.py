@@ -125,9 +125,8 @@ def _within(definitions: Sequence[str], name: str) -> list[int]:
 
 
 def _with_siblings(call: Invocation, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply with `elsewhere` at lines of commits: their writers in other checkouts on this machine.
-
-    Checkouts whose daemon does not answer are named.
+    """Return the reply with the field `elsewhere` at lines that commits brought: their writers in other checkouts on
+    this machine. A message names each checkout whose daemon does not answer.
     """
     from quire_client.hub import joined
 
@@ -168,7 +167,9 @@ def _commit_of(call: Invocation, commit: str, path: str) -> GitCommit | None:
 
 
 def _lines_from(call: Invocation, lines: Sequence[Mapping[str, Any]], commit: str, path: str) -> dict[int, int]:
-    """Return the places of a commit's lines in a reply, by their numbers in the commit's file."""
+    """Return number of a line in the commit's file (from 1) → its index in `lines` (from 0), for lines that the blame
+    ascribes to the commit.
+    """
     said = git_output(("cat-file", "blob", f"{commit}:./{disk_path(path)}"), call.place.root, call.environ)
     there, here = said.splitlines(), [str(line.get("text", "")) for line in lines]
     blocks = SequenceMatcher(None, there, here, autojunk=False).get_matching_blocks()
@@ -177,15 +178,17 @@ def _lines_from(call: Invocation, lines: Sequence[Mapping[str, Any]], commit: st
 
 
 def _runs_at(places: Mapping[int, int], work: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the places of lines that a checkout saw being written, each with its run in the reply `work`."""
+    """Yield (index in the blame, run of lines in `work`) for each line whose writer a checkout has recorded. `places`
+    is the result of `_lines_from`.
+    """
     for run in (run for file in work.get("files") or () for run in file.get("runs") or ()):
         if run["writer"].get("id") != "outside":
             yield from ((places[n], run) for n in range(run["start"], run["end"] + 1) if n in places)
 
 
 def _with_other_hosts(call: Invocation, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply with `elsewhere` at lines of commits without one: their writers on another host, if this
-    checkout has joined a team.
+    """Return the reply with the field `elsewhere`, the writers on other hosts of the team, at lines of commits that
+    lack this field. Without a team, the reply is unchanged.
     """
     from quire_client.hub import writers_elsewhere
 

@@ -142,8 +142,8 @@ def _stories(call: Invocation, arguments: dict[str, Any], path: str) -> int:
 
 
 def _of_host(call: Invocation, arguments: Mapping[str, Any]) -> int:
-    """Print the newest changes of the team's host `--host`, from the history that it has shipped. Returns the exit
-    status; raises Usage without a team, for an unknown host, or for an option that it cannot select by.
+    """Print the newest changes of the team's host `--host`, from the history that it has shipped; return the exit
+    status. Raises Usage without a team, for an unknown host, or for a filter other than path and limit.
     """
     from quire_client.hub import at_hub, histories, joined, newest_work
     from quire_client.ship import FarSideUnreachable, HubAddress
@@ -230,7 +230,7 @@ def _of_all_checkouts(call: Invocation, arguments: dict[str, Any]) -> int:
 
 
 def _work_on_hosts(call: Invocation, arguments: Mapping[str, Any], limit: int) -> list[dict[str, Any]]:
-    """Return the newest work on other hosts of the team; empty, after a message, if the arguments cannot select it."""
+    """Return the newest work on other hosts of the team; for a filter other than path and limit [], after a message."""
     from quire_client.hub import joined, newest_work
 
     if joined(call.place.state) and arguments.keys() - {"path", "limit"}:
@@ -241,7 +241,9 @@ def _work_on_hosts(call: Invocation, arguments: Mapping[str, Any], limit: int) -
 
 
 def _ended(story: Mapping[str, Any]) -> str:
-    """Return the time of a story's end as text that sorts by time, whatever fraction of a second it has."""
+    """Return the time of a story's end without the "Z", so that times sort as text, with or without fractions of a
+    second.
+    """
     return str(story["ended_at"]).removesuffix("Z")
 
 
@@ -424,8 +426,8 @@ def row(record: Mapping[str, Any], person: bool = False) -> tuple[str, ...]:
 
 
 def _kind(record: Mapping[str, Any]) -> str:
-    """Return a record's kind as shown: an outside write whose writer is known as `written (exact)`, with its evidence,
-    and as `first seen` if the first capture found it.
+    """Return a record's kind in words: for an outside write whose writer is known `written (exact)`, with its evidence;
+    for a file that the first capture found `first seen`.
     """
     kind, writer = render.one_line(record.get("kind", "")).replace("_", " "), record.get("writer") or {}
     if kind == "outside written" and record.get("evidence") == "captured":

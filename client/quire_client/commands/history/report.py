@@ -133,7 +133,7 @@ def _paths_of(stories: Sequence[Mapping[str, Any]], files: Sequence[Mapping[str,
 
 
 def _written(stories: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the files of stories that have an author."""
+    """Return the paths of the files in those stories that have an author."""
     return _paths_of([one for one in stories if author_of(one, render.writer(one.get("writer")))], ())
 
 
@@ -144,12 +144,16 @@ def _without(story: dict[str, Any], paths: set[str]) -> dict[str, Any]:
 
 
 def _tells_more(story: Mapping[str, Any]) -> bool:
-    """True if a story tells more than its files, so that it belongs into a report even if none of them is left."""
+    """Return True for a story that is more than saves of files, such as a turn; it is reported even if none of its
+    files is left.
+    """
     return story["form"] not in ("saves", "crowd", "person")
 
 
 def _net(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file under the name that it has now; `then`: the one at the end of what is reported."""
+    """Return a file's net change: its present name, status and line counts; `then` is its name at the end of the
+    reported time, if it was renamed later.
+    """
     rows = [row for hunk in file.get("hunks") or () for row in hunk["lines"]]
     status = "renamed" if file.get("status") == "same" else file.get("status", "changed")
     told = {"path": file.get("moved_to") or file["path"], "status": status}
@@ -167,8 +171,8 @@ def _uncommitted(
     replaced: Sequence[str],
     head: str,
 ) -> list[str]:
-    """Return those of `paths` of which the commit `head` lacks changes of the writer in `whose` (none: any changes),
-    and those `replaced` by others that differ from it.
+    """Return the files with changes that the commit `head` lacks: those of `paths`, by the writer in `whose` (empty: by
+    anybody), and those of `replaced`, in which nothing of the writer is left, by anybody.
     """
     left = uncommitted([*paths, *replaced], call.place.root, call.environ)
     named = {name: whose[name] for name in WHOSE if name in whose}
@@ -184,7 +188,7 @@ def _uncommitted(
 
 
 def _renamed(stories: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the renames of stories: the old name of each file → the new one."""
+    """Return old name → new name of the files that the stories renamed."""
     moves = (file for story in stories for file in story["files"] if file.get("moved_from"))
     return {file["moved_from"]: file["path"] for file in moves}
 
@@ -195,7 +199,9 @@ def _shared(
     names: Mapping[str, str],
     renamed: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """Return the files that others changed, too. `names`: the names of the reported files → their names now."""
+    """Return the reported files that others changed, too, each as `{path, writers}`. `around`: all stories of the time;
+    `own`: the reported ones; `names`: reported name → present name; `renamed`: old name → new name.
+    """
     whose: dict[str, dict[str, None]] = {}
     numbers = {one["seq"] for one in own}
     authors = {author_of(one, render.writer(one.get("writer"))) for one in own}
@@ -210,7 +216,7 @@ def _shared(
 
 
 def _followed(path: str, names: Mapping[str, str], renamed: Mapping[str, str]) -> str:
-    """Return `path`, or the name to which it was renamed until it is one of `names`."""
+    """Return the first of `names` to which renames (old → new) lead from `path`; else the last name reached."""
     seen: set[str] = set()
     while path not in names and path in renamed and path not in seen:
         seen.add(path)
