@@ -28,7 +28,9 @@ ALL_CHECKOUTS: Final = Option(
 
 
 def checkouts_of(call: Invocation) -> list[Member]:
-    """Return the checkouts of this one's family on this machine, this one first. Raises Usage if it belongs to none."""
+    """Return the checkouts of this checkout's family on this machine, this checkout first. Raises Usage if it has no
+    family.
+    """
     from quire_journal.workspaces import family_in, members
 
     found = list(members(family_in(call.place.state, call.place.root)))
@@ -41,7 +43,9 @@ def checkouts_of(call: Invocation) -> list[Member]:
 
 
 def told_by(call: Invocation, one: Member, ask: Callable[[Client], T]) -> T | None:
-    """Return the result of `ask`, called with a client of a checkout's daemon; None if no daemon answers."""
+    """Return the result of `ask`, called with a client of the daemon of the checkout `one`; None if that daemon does
+    not answer.
+    """
     from quire_client.transport import NoDaemon
     from quire_journal.workspaces import WorkspaceRefused
 

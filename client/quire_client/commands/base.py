@@ -171,7 +171,8 @@ class Invocation:
             self.say(sentence)
 
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
-        """Call a tool that changes nothing and return its reply. Raises as `connect`.
+        """Call a tool that changes nothing and return its reply. Raises NoDaemon or WorkspaceRefused if no daemon can
+        be reached.
 
         A running daemon is called without importing ZeroMQ and msgspec, which takes half of the command's time.
         """
@@ -242,7 +243,9 @@ class Invocation:
         return int(text)
 
     def stated(self, texts: Names = (), numbers: Names = (), flags: Names = ()) -> dict[str, Any]:
-        """Return a tool's arguments from the given options of these names. Raises Usage for an invalid number."""
+        """Return those of the named options that are given, as a tool's arguments: text, a number, or True for a flag.
+        Raises Usage for an invalid number.
+        """
         found: dict[str, Any] = {}
         for names, read in ((texts, self.options.get), (numbers, self.number), (flags, lambda name: True)):
             called = names if isinstance(names, Mapping) else {name: name.replace("-", "_") for name in names}

@@ -18,8 +18,8 @@ SHORT_S: Final = 0.5
 
 
 def captured(client: Client, call: Invocation, most_s: float = math.inf) -> dict[str, Any]:
-    """Return the status once every file is in the journal, the capture waits for something itself, or `most_s` seconds
-    have passed.
+    """Wait for the first capture, and return the last reply of `status`: once every file is in the journal, a scan
+    failed and is to be retried, or `most_s` seconds have passed.
     """
     until = time.monotonic() + most_s
     told = time.monotonic() - TOLD_S + SHORT_S

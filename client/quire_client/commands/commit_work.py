@@ -57,7 +57,7 @@ def git_commit(name: str, folder: Path, environ: Mapping[str, str]) -> GitCommit
 
 
 def _names(fields: Sequence[str]) -> list[tuple[str, str]]:
-    """Return (path, old path of a renamed file, else "") of git's list of files with their status."""
+    """Return (path, old path, "" unless renamed) of each file in git's list of files with their status."""
     found, left = list[tuple[str, str]](), iter(fields)
     for status in left:
         if status:
@@ -84,8 +84,8 @@ def work_in(commit: GitCommit, client: Client) -> dict[str, Any]:
 
 
 def versions_in(work: Mapping[str, Any]) -> set[int]:
-    """Return the versions that made the files of a reply of `work_in`: those of new lines, or for a file without new
-    lines the newest version of each writer, such as the one who removed it.
+    """Return the numbers of the versions that made the files in a reply of `work_in`: the versions of new lines, or for
+    a file without new lines the newest version of each writer, such as its removal.
     """
     made = (one["version"] for file in work["files"] for one in file.get("runs") or file["writers"])
     return {int(version.removeprefix("v")) for version in made}

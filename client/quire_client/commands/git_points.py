@@ -120,8 +120,10 @@ Answer = dict[str, Any]
 def asked_again(
     client: Client, tool: str, arguments: Mapping[str, Any], refused: Answer, tell: Callable[[str], None]
 ) -> Answer:
-    """Repeat a call that was refused for an unknown point, with the point resolved by git, or as `before:WORD`, of
-    which `tell` gets a sentence. Returns the reply; a refusal has the point as typed.
+    """Repeat a call that was refused for an unknown point, with the commit that git knows by that name, or for
+    `before:WORD` with the point before the newest call or command that WORD names, about which `tell` gets a sentence.
+
+    Returns the reply; a refusal names the point as typed.
     """
     point = refused.get("point")
     names = [name for name, value in arguments.items() if value == point]
@@ -157,7 +159,7 @@ def asked_again(
 
 
 def _as_typed(refused: Answer, meant: str, typed: str) -> Answer:
-    """Return a refusal whose message has a point as it was typed."""
+    """Return the refusal with the point `meant` in its message replaced by the text that the user `typed`."""
     return {**refused, "message": str(refused.get("message", "")).replace(repr(meant), repr(typed))}
 
 

@@ -56,7 +56,7 @@ def is_number(text: str) -> bool:
 
 
 def kind_of(text: str) -> str:
-    """Return a record kind's name in the journal, also for the form that `quire log` prints (`file written`). Raises
+    """Return the journal's name of a record kind; `text` may also be as `quire log` prints it (`file written`). Raises
     Usage for `first seen`, which is no kind.
     """
     kind = "_".join(text.replace("-", " ").split())
@@ -89,15 +89,15 @@ def is_point(text: str) -> bool:
 
 
 def end_of(text: str) -> str:
-    """Return a POINT in the daemon's form, for the end of a range: unlike in `point_of`, a time may be in the
-    future.
+    """Return a POINT in the daemon's form, for the end of a range: a time of day still to come today is allowed. Raises
+    Usage for an invalid time.
     """
     return point_of(text, end=True)
 
 
 def point_of(text: str, end: bool = False) -> str:
-    """Return a POINT in the daemon's form: `2d` becomes a time. `end`: as in `end_of`. Raises Usage for an invalid
-    time.
+    """Return a POINT in the daemon's form: `2d` becomes a time. `end` allows a time of day still to come today. Raises
+    Usage for an invalid time.
     """
     if not (text[:1].isdigit() or text.startswith(("now", "today", "yesterday"))):
         return text  # most points are versions or names, and the import is slow

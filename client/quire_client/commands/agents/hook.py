@@ -56,8 +56,9 @@ def serve(
     program: Callable[[], object] = installed,
 ) -> int:
     """Answer each line of `events`, a hook event, with a line of JSON, until `events` ends or `program` returns another
-    value, as another version of Quire is installed. Return the exit status. `connect` opens connections to daemons,
-    `running` only to daemons that run.
+    value, which means another version of Quire. Return the exit status.
+
+    `connect` opens connections to daemons, `running` only to daemons that run.
     """
     from quire_client.hooks import Answerer
 

@@ -121,7 +121,9 @@ def _by_path(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(found: Iterable[dict[str, Any]], others: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the changes of `found` without the lines that are in `others`, marked as probable."""
+    """Yield the entries of `found`, marked as probable, with only those lines that `others` does not list for the same
+    file.
+    """
     theirs = {one["path"]: one for one in others}
     for one in found:
         left = Counter(one["shown"]) - Counter(theirs.get(one["path"], {}).get("shown", ()))
@@ -140,15 +142,15 @@ def known_files(client: Client, paths: Sequence[str], head: str) -> dict[str, An
 
 
 def new_lines(lines: Iterable[Mapping[str, Any]], file: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield those lines of a blame that the commit lacks, or all where that is not known."""
+    """Yield the lines of a blame that the commit lacks; all lines if `file` does not tell which are new."""
     runs = file.get("runs")
     new = {number for run in runs or () for number in range(run["start"], run["end"] + 1)}
     return (line for line in lines if not runs or line["line"] in new)
 
 
 def _own_hunks(mine: Mapping[str, Any], moved_from: str, before: Callable[[str], str]) -> list[HunkLines]:
-    """Return the writer's hunks of a file; of one that the writer moved, and git takes for a new one, a hunk with all
-    lines that it had. `before` returns the old text of a path.
+    """Return the writer's hunks of a file. A file that the writer moved, and that git takes for a new file, has a
+    single hunk: its old lines and the added ones. `before` returns the old text of a path.
     """
     hunks = [_of_json(hunk) for hunk in mine.get("hunks") or ()]
     if mine.get("moved_from", moved_from) == moved_from:
@@ -226,7 +228,9 @@ def parsed(said: str) -> list[StagedFile]:
 
 
 def _parts(patch: str) -> Iterator[tuple[HunkLines, ...]]:
-    """Yield the hunks of each file, in order. A line of a hunk may look like a header."""
+    """Yield the hunks of each file, in order. Lines are counted by a hunk's header, as a line of a hunk may itself look
+    like a header.
+    """
     hunks: list[HunkLines] | None = None
     left = 0
     for line in patch.split("\n"):

@@ -73,7 +73,7 @@ def run(call: Invocation) -> int:
 
 
 def _at_staged_names(files: Sequence[Mapping[str, Any]], call: Invocation, below: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the files; one that git's index has renamed gets its name there, to which the patch is applied."""
+    """Yield the files; a file that git's index has renamed gets its new name, as the patch is applied to the index."""
     index = parsed(staged(call.place.root, call.environ))
     names = {file.moved_from: file.path for file in index if file.moved_from}
     for file in files:

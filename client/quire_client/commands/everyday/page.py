@@ -113,7 +113,7 @@ def _serve(call: Invocation, sock: Any, token_file: Path, hosts: list[str]) -> N
 
 
 def _client(call: Invocation, place: Place, start: bool) -> Client:
-    """Return a client whose points may be git's, as on the command line."""
+    """Return a client that also accepts git's names for points, as the command line does."""
     client = call.opener(ClientOptions(place, "", "", call.timeout_s(30.0), start))
     client.again = partial(asked_again, tell=lambda said: None)
     return client

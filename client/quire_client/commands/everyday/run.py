@@ -262,7 +262,9 @@ def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Signals take effect at the end of the block, so that a landing is whole; a second SIGINT does at once."""
+    """Delay signals until the end of the block, so that the changes of the command are copied completely. A second
+    SIGINT raises KeyboardInterrupt at once.
+    """
     came: list[int] = []
 
     def hold(number: int, frame: FrameType | None) -> None:

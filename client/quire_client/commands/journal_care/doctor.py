@@ -109,8 +109,8 @@ def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
 
 
 def _hub(call: Invocation) -> Iterator[dict[str, Any]]:
-    """Yield the check whether the copy of the journal at the team's hub may be lost. A hub on this machine is for
-    trials: its warnings are shown, but the check passes.
+    """Yield checks of the journal's copy at the team's hub: whether records may be lost, and whether `quire ship` runs.
+    A hub on this machine is for trials: its warnings are shown, but the check passes.
     """
     from quire_client.hub import joined
 

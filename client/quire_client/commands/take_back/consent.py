@@ -14,7 +14,9 @@ SETTLED = frozenset({"plan", "token"})
 
 
 def is_asked(call: Invocation, client: Client, arguments: Mapping[str, Any]) -> bool:
-    """Return True if the caller must confirm first: a user at a terminal without `--yes`."""
+    """Return True if the caller must confirm first: a person at a terminal, without `--yes`, who neither asks for a
+    plan nor executes one.
+    """
     if not call.can_ask or "yes" in call.options or arguments.keys() & SETTLED:
         return False
     return is_person(client)
@@ -32,7 +34,7 @@ def _agent_of(client: Client) -> Mapping[str, Any]:
 
 
 def last_undo(client: Client) -> int:
-    """Return the record of the caller's newest undo; 0 if there is none, or it is a redo, rollback or restore."""
+    """Return the seq of the caller's newest undo; 0 if there is none, or if a redo, rollback or restore is newer."""
     asked = {"kind": "batch_undone", "limit": 1}
     if not client.call("log", asked).get("records"):
         return 0
@@ -43,7 +45,9 @@ def last_undo(client: Client) -> int:
 
 
 def goes_on(undo: int, plan: Mapping[str, Any]) -> str:
-    """Return a warning sentence if the plan undoes changes older than the `last_undo`, else ""."""
+    """Return a warning sentence if all changes of the plan are older than the caller's newest undo (seq `undo`, 0:
+    none), else "".
+    """
     if undo < max(plan.get("batches") or (undo + 1,)):
         return ""
     return (
