@@ -1,7 +1,7 @@
 """Finds the writers, on other hosts, of lines that a commit brought to this checkout. Pure.
 
-A file of the commit is searched by sha256 among its versions on each host. The writers of the versions since that of
-the commit's parent may have written the commit's lines.
+A file of the commit is searched by sha256 among its versions on each host. Whoever wrote a version there between the
+commit's parent and the commit may have written the commit's lines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def version_of(record: Record, writer: int) -> HostVersion:
 
 def versions_of(commit: CommitContents, versions: Iterable[HostVersion]) -> list[HostVersion]:
     """Return those of a host's `versions` (newest first) that lead from the file's bytes before a commit to its bytes
-    after. Empty if the host has no version with the bytes after, or got them by git.
+    after. Returns [] if the host has no version with the bytes after, or got that version by git.
     """
     found: list[HostVersion] = []
     for version in versions:

@@ -1,7 +1,7 @@
 """History of other hosts, from the hub: the records that left their machines, newest first, grouped by writer.
 
-Segments are read backwards from the newest, as far as the request and its writers' names need. Each record is checked
-for its format; only `quire hub verify` checks the hash chain.
+Segments (groups of records) are read backwards from the newest, as far as the request and its writers' names need. Each
+record is checked for its format; only `quire hub verify` checks the hash chain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_RECORDS: Final = 200
 
 
 class Work(NamedTuple):
-    """Consecutive versions by one writer, without a pause of `PAUSE_NS`."""
+    """Consecutive versions by one writer, without a pause of more than `PAUSE_NS`, 5 minutes."""
 
     at_ns: int  # time of the newest record
     checkout: str  # host:checkout
@@ -52,7 +52,7 @@ class HostHistory:
     """History of one journal, read from the hub."""
 
     def __init__(self, far: FarSide, journal: str, card: Card | None, upto: int | None = None) -> None:
-        """`upto` is the last segment to read; None means all."""
+        """`card` names the journal's owner. `upto` is the number of the last segment to read; None means all."""
         self._far, self._journal = far, journal
         self.checkout = card.label if card is not None else journal
         numbers = sorted(far.segments.numbers(journal), reverse=True)
@@ -75,7 +75,9 @@ class HostHistory:
                 yield record, self._authors.get(record.seq, record.writer), paths
 
     def work(self, path: str = "") -> Iterator[Work]:
-        """Yield the records of `versions` in groups by writer and time. Raises as `versions`."""
+        """Yield the records of `versions` in groups by writer and time. Raises `FarSideUnreachable`, `BadSegment` and
+        `JournalDamaged`.
+        """
         group: list[tuple[Record, int, tuple[str, ...]]] = []
         for one in self.versions(path):
             record, writer, _ = one
@@ -88,7 +90,9 @@ class HostHistory:
             yield self._told(group)
 
     def named(self, writer: int) -> dict[str, Any]:
-        """Return the writer as in a reply, after reading segments until its name is found."""
+        """Return the fields of the writer with this number, as in a reply; read further segments until the name is
+        found.
+        """
         if writer != OUTSIDE and writer not in self._names:
             for _ in self._records(until=writer):
                 pass
@@ -101,7 +105,7 @@ class HostHistory:
 
     def _records(self, until: int = -1, since_ns: int = 0) -> Iterator[Record]:
         """Yield the records of unread segments, newest first, until one is older than `since_ns` or the writer `until`
-        is known. Raises as `versions`.
+        is known. Raises `FarSideUnreachable`, `BadSegment` and `JournalDamaged`.
         """
         while self._read < len(self._numbers) and until not in self._names:
             number = self._numbers[self._read]
@@ -134,8 +138,8 @@ class HostHistory:
 def histories(
     connection: NatsConnection, far: FarSide, wanted: Callable[[str, Card | None], bool]
 ) -> tuple[list[HostHistory], list[str]]:
-    """Return the histories of the journals that `wanted` selects by name and card, and the labels of all journals at
-    the hub. Raises `FarSideUnreachable`.
+    """Return the histories of the journals that `wanted` selects by name and owner (`Card`), and the labels
+    (`host:checkout`) of all journals at the hub. Raises `FarSideUnreachable`.
     """
     cards = labels(connection)
     there = [(journal, card_of(cards, journal)) for journal in far.segments.journals()]

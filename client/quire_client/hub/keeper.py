@@ -44,7 +44,9 @@ class Times(NamedTuple):
 
 
 class LeaseKeeper:
-    """Holds the leases of one holder, whose values nobody else uses. `now_s`: monotonic clock of this host."""
+    """Holds the leases of one holder. No other holder uses the same lease values. `now_s`: monotonic clock of this
+    host.
+    """
 
     def __init__(self, store: LeaseStore, now_s: Callable[[], float], times: Times = Times()) -> None:  # noqa: B008
         self._store, self._now_s, self._times = store, now_s, times
@@ -57,7 +59,7 @@ class LeaseKeeper:
         return {key: self._keep(key, value) for key, value in wanted.items()}
 
     def kept(self, key: str) -> Kept:
-        """Return the current state of a lease, without asking the store."""
+        """Return the current state of a lease, held or unconfirmed, without asking the store."""
         held = self._held.get(key)
         for_s = held.until_s - self._now_s() if held is not None else 0.0
         return Kept("held", for_s, held.token) if held is not None and for_s > 0 else Kept("unconfirmed")

@@ -75,8 +75,8 @@ class TeamMember:
         self._stepped_s = self._carded_s = self._asked_s = float("-inf")
 
     def step(self) -> None:
-        """Exchange news between daemon and hub, and renew leases; nothing within `STEP_S` of the last step. Raises
-        `FarSideUnreachable`.
+        """Exchange news between daemon and hub, and renew leases; do nothing within `STEP_S` seconds of the last step.
+        Raises `FarSideUnreachable`.
         """
         now_s = self._now_s()
         if now_s - self._stepped_s < STEP_S:
@@ -105,8 +105,8 @@ class TeamMember:
         }
 
     def _changed(self, files: Sequence[Any]) -> list[Any]:
-        """Return those of `files` that are not committed. Git is asked when `files` changes, and every `BEAT_S`, as a
-        commit does not change `files`.
+        """Return those of `files` that are not committed. Git is asked when `files` changes, and every `BEAT_S`
+        seconds, as a commit does not change `files`.
         """
         if self._is_git and (files != self._files or self._now_s() - self._asked_s >= BEAT_S):
             self._files, self._asked_s = files, self._now_s()
@@ -114,7 +114,7 @@ class TeamMember:
         return [file for file in files if not self._is_git or file[0] in self._uncommitted][-MOST_FILES:]
 
     def _keep(self, leases: Iterable[list[Any]]) -> None:
-        """Hold the exclusive ones of this checkout's `leases` at the hub, and no others."""
+        """Hold the exclusive leases among this checkout's `leases` at the hub, and release all others there."""
         wanted: dict[str, bytes] = {}
         self._keys = {}
         for number, path, form, strength, _, *rest in leases:

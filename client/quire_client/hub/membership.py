@@ -40,7 +40,7 @@ def leave(state: Path) -> None:
 
 @contextmanager
 def shipping(state: Path) -> Iterator[bool]:
-    """Context manager: become the shipper of this journal. Yields False if another process is the shipper."""
+    """Context manager: become the shipper of this journal. Yields True, or False if another process is the shipper."""
     with hold_lock(state / SHIPPER) as lock:
         if lock is not None:
             os.ftruncate(lock.fd, 0)
@@ -76,7 +76,7 @@ def start_shipper(root: Path, state: Path) -> None:
 
 
 def stop_shipper(state: Path) -> bool:
-    """Ask the shipper to end; False if none runs."""
+    """Ask the shipper to end; return False if none runs."""
     pid = shipper(state)
     if pid:
         with suppress(ProcessLookupError):

@@ -36,7 +36,7 @@ def labels(connection: NatsConnection) -> dict[str, Card]:
 
 
 def card_of(cards: dict[str, Card], journal: str) -> Card | None:
-    """Return the card of a journal, or of the journal from which it forked; None if neither has one."""
+    """Return the card (owner) of a journal, or of the journal from which it forked; None if neither has one."""
     return cards.get(journal) or cards.get(origin_of(journal))
 
 

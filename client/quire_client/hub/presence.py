@@ -1,7 +1,7 @@
 """Presence: news that each checkout of a repository publishes every few seconds, and nobody stores.
 
-The subject is `quire.TEAM.now.REPOSITORY.JOURNAL`. The receiver measures the age of news by its own clock. The name of
-a fork has one word more; its host may publish under it with the same credentials.
+The subject is `quire.TEAM.now.REPOSITORY.JOURNAL`. The receiver measures the age of news by its own clock. A forked
+journal's name has one word more; its host may publish under that name with the same credentials.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Presence:
         connection.listen(f"{self._prefix}>", self._hear)
 
     def tell(self, news: News, journal: str) -> None:
-        """Publish `news` if it has changed, or `BEAT_S` have passed. `journal`: the name under which our journal now
-        ships.
+        """Publish `news` if it has changed, or if `BEAT_S` seconds have passed; news above `MOST_BYTES` is not sent.
+        `journal`: the name under which our journal now ships.
 
         Raises `FarSideUnreachable`.
         """
@@ -54,7 +54,9 @@ class Presence:
             self._told = said, now_s
 
     def heard(self) -> list[News]:
-        """Return the news of each checkout heard within `FRESH_S`, with the seconds since as `silent_s`."""
+        """Return the newest news of each checkout that was heard within `FRESH_S` seconds; `silent_s` is the news' age
+        in seconds.
+        """
         now_s = self._now_s()
         with self._lock:
             self._heard = {key: one for key, one in self._heard.items() if now_s - one[1] <= FRESH_S}

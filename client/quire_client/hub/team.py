@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def at_hub(address: HubAddress) -> Iterator[tuple[NatsConnection, FarSide]]:
-    """Context manager: a connection, and the team's stores over it. Raises `FarSideUnreachable`."""
+    """Context manager that yields a connection to NATS, and the team's stores over it. Raises `FarSideUnreachable`."""
     connection = NatsConnection(address)
     with closing(FarSide.of(JetStreamObjects(connection))) as far:
         yield connection, far
