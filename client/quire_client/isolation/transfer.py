@@ -131,7 +131,7 @@ class Transfer:
 
     @contextmanager
     def _scratch(self) -> Iterator[Path]:
-        """A folder on the file system of the checkout which nobody watches."""
+        """Yield a temporary folder on the checkout's file system, in `.quire`, which the daemon does not watch."""
         own = self._root / ".quire"
         there = own.exists()
         own.mkdir(mode=0o700, exist_ok=True)
@@ -148,7 +148,9 @@ class Transfer:
         return f"{change.path} landed; it is too large to be recorded as the command's."
 
     def _repository(self) -> list[str]:
-        """Move `.git` into the checkout if the command made it; one that was there is not part of the copy."""
+        """Move a `.git` that the command made into the checkout; return a sentence if it had to get another name. A
+        `.git` that existed before is no part of the copy.
+        """
         made, target = self._upper / ".git", self._root / ".git"
         if not os.path.lexists(made):
             return []
@@ -206,7 +208,7 @@ class Transfer:
 
 
 def _with_end(path: str, end: str) -> Path:
-    """Return `path` with `end` behind its name, which is cut where no file system would take it."""
+    """Return `path` with `end` appended; a name that would be too long for a file system is cut in front of `end`."""
     folder, name = os.path.split(path)
     while len(os.fsencode(name)) > LONGEST_NAME - len(end):
         name = name[:-1]
