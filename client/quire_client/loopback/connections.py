@@ -16,7 +16,7 @@ MOST_HEAD: int = 16 << 10
 
 class TimedConnection(H11Protocol):
     """An HTTP connection that is closed if a request's head takes longer than `head_s` seconds, or the client reads
-    nothing for `read_s` seconds. Above `most` connections, the one idle for longest is closed.
+    nothing for `read_s` seconds. With more than `most` connections, the one idle for longest is closed.
     """
 
     head_s: ClassVar[float] = 10.0

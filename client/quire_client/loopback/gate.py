@@ -89,9 +89,9 @@ def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str, most_
 
 
 def stranger(given: Headers, hosts: Iterable[str], most_body: int, forwarded: Iterable[str] = ()) -> No | None:
-    """Return the refusal of a request whose body size, Host or Origin is not allowed, or None. `hosts` are the allowed
-    values of Host, each with its port; hosts in `forwarded` are also reached through a forwarder that terminates TLS.
-    `most_body` is the limit in bytes.
+    """Return the refusal of a request whose body size, Host or Origin is not allowed; None if all three are. `hosts`
+    are the allowed values of Host, each with its port; hosts in `forwarded` are also reached through a forwarder that
+    terminates TLS. `most_body` is the limit in bytes.
     """
     if any(_length(said) > most_body for said in given.get(b"content-length", ())):
         return No(413, f"A request has at most {most_body} bytes.")
