@@ -52,7 +52,7 @@ class FolderObjects:
             raise _unreachable(self._root, error) from error
 
     def _write(self, path: Path, data: bytes, undo: ExitStack) -> Path:
-        """Write `data` under a new name beside `path`; the end of `undo` removes it."""
+        """Write `data` to a new file beside `path`; return the new path. Closing `undo` removes the file."""
         self._make_folder(path.parent)
         self._sweep(path.parent)
         new = path.with_name(f"{_NEW}{secrets.token_hex(8)}")
@@ -107,7 +107,9 @@ class FolderObjects:
                 yield key
 
     def _sweep(self, folder: Path) -> None:
-        """Remove what killed shippers left in the folder, once for each."""
+        """Remove files that killed shippers left in the folder more than `STALE_S` seconds ago. Each folder is swept
+        once.
+        """
         if folder in self._swept:
             return
         self._swept.add(folder)

@@ -212,7 +212,7 @@ class JetStreamObjects:
 
 
 def open_objects(address: str) -> JetStreamObjects:
-    """Connect to the hub at `address`. Raises `FarSideUnreachable`."""
+    """Connect to the hub at `address`, and return the team's store of objects there. Raises `FarSideUnreachable`."""
     return JetStreamObjects(NatsConnection(HubAddress.parse(address)))
 
 

@@ -28,14 +28,14 @@ class Objects(Protocol):
         """Return the keys that begin with `prefix` and are greater than `after`, in ascending order."""
 
     def folders(self, prefix: str) -> set[str]:
-        """Return the words that follow `prefix`, which ends with a slash, in keys and end with the next slash."""
+        """Return the words between `prefix`, which ends with a slash, and the next slash, of all keys with both."""
 
     def close(self) -> None:
         """Close the connections; the store cannot be used afterwards."""
 
 
 def create_each(store: Objects, objects: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
-    """`Objects.create_all` for a store that has no better way."""
+    """Store each object by a call of its own, for a store without a faster `Objects.create_all`."""
     there: dict[str, bytes | None] = {}
     for key, data in objects.items():
         store.create(key, data)

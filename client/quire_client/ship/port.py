@@ -1,7 +1,7 @@
 """The interfaces of a remote store for segments (signed groups of records) and blobs of a journal.
 
-They neither overwrite nor remove. After a `put` that returned, the object is durable; after one that raised, it may
-exist or not.
+The store neither overwrites nor removes. After a `put` that returned, the object is durable; after one that raised, it
+may exist or not.
 """
 
 from __future__ import annotations

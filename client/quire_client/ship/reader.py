@@ -32,7 +32,7 @@ class FarJournal(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A segment as it was found, or several that are missing."""
+    """A segment as it was found, or a range of missing segments."""
 
     journal: str
     number: int
@@ -83,8 +83,8 @@ def read_journal(far: FarSide, journal: str, keys: Sequence[VerifierKey] = (), c
 
 
 def _slots(far: FarSide, spans: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int, int]]:
-    """Yield (name, number, number) of each segment that is listed, and (name, first, last) of each gap. A gap of one
-    looks like a listed segment, and is not there when it is read.
+    """Yield (journal, first number, last number) of each listed segment, where both are equal, and of each gap. A gap
+    of one looks like a listed segment, and is not there when it is read.
     """
     for name, first, last in spans:
         for number in far.segments.numbers(name, first - 1):
@@ -101,7 +101,9 @@ def _slots(far: FarSide, spans: Sequence[tuple[str, int, int]]) -> Iterator[tupl
 def _followed(
     at: Position | None, slot: _Read, data: bytes | None, keys: Sequence[VerifierKey]
 ) -> tuple[_Read, Segment | None, Position | None]:
-    """Return a segment as found, decoded (None if it cannot be), and the position after it (None if unknown)."""
+    """Return (`slot` with the segment's hashes or fault, the segment decoded from `data` or None, the position after it
+    or None).
+    """
     if data is None:
         return slot._replace(fault=_MISSING), None, None
     slot = slot._replace(hash=hashlib.sha256(data).digest())
@@ -119,7 +121,9 @@ def _followed(
 
 
 def _faults(read: Sequence[_Read]) -> list[_Read]:
-    """Return the segments that are not sound, by themselves or by the hash that the segment after them holds."""
+    """Return the segments with a fault of their own, and those whose hash differs from the hash that the next segment
+    holds.
+    """
     found: list[_Read] = []
     expected: bytes | None = None  # the hash that the segment after it holds; None: unknown
     sure = False  # that segment itself is as it was
@@ -134,7 +138,7 @@ def _faults(read: Sequence[_Read]) -> list[_Read]:
 
 
 def _told(faults: Sequence[_Read]) -> list[tuple[int, str]]:
-    """Return (number of a segment, clause) of faults; neighbouring segments with the same fault are one."""
+    """Return (number, clause) of each fault; neighbouring segments with the same fault are merged into one entry."""
     merged: list[_Read] = []
     for one in faults:
         before = merged[-1] if merged else None
@@ -156,7 +160,7 @@ def _clause(one: _Read) -> str:
 
 
 def has_all(far: FarSide, journal: str, number: int, gaps: Collection[int] = ()) -> bool:
-    """Return True if each segment up to `number` but `gaps` exists, those before a fork included."""
+    """Return True if the store has each segment up to `number` except `gaps`, including the segments before a fork."""
     wanted = {*range(1, number + 1)} - {*gaps}
     while wanted:
         there = {one for one in far.segments.numbers(journal) if one <= number}
@@ -221,8 +225,8 @@ def _spans(far: FarSide, journal: str, upto: int = 0) -> list[tuple[str, int, in
 
 
 def _parent(far: FarSide, journal: str, numbers: Sequence[int]) -> str:
-    """Return the journal from which this one forked, by the first of its segments that can be read; "" if it is no
-    fork, or none can.
+    """Return the journal from which this one forked, by the first readable one of its segments `numbers`; "" if it is
+    no fork, or none can be read.
     """
     for number in numbers:
         with suppress(BadSegment):
@@ -233,7 +237,7 @@ def _parent(far: FarSide, journal: str, numbers: Sequence[int]) -> str:
 
 
 def _wrong_contents(far: FarSide, segment: Segment) -> list[tuple[str, str]]:
-    """Return (name, what is wrong) of each content of a segment that is missing or was changed."""
+    """Return (short name, what is wrong) of each blob of a segment that is missing or was changed."""
     found = []
     for _, name in segment.blobs:
         there = far.blobs.get(name.hex())

@@ -2,14 +2,14 @@
 
 An interruption after any step loses nothing and sends nothing twice:
 
-1. read the segment before back: a store that lost it, or another one, gets all again that it has not
+1. read back the last shipped segment: if the store lost a segment, begin again at the first, and put what is missing
 2. put the segment's blobs, and read them back
 3. put the segment, unless its number exists
 4. read back the segment of this number
-5. tell the outbox: it is the one sent, or another one (`found`)
+5. tell the outbox that the store has the bytes sent (`shipped`), or other bytes (`found`)
 
-A segment that the store lost in the middle is sealed with the same bytes again. If it has others by now, because of
-other settings or a purge, it does not fit in front of the next one: the gap stays, and the outbox is told (`passed`).
+A lost segment is sealed again, usually with the same bytes. If its bytes differ, because of other settings or a purge,
+it does not fit in front of the next segment: the gap stays, and the outbox is told (`passed`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Shipment(NamedTuple):
 
 
 class Outbox(Protocol):
-    """The segments that a journal has yet to ship. The daemon keeps it."""
+    """Interface of the outbox: the segments that a journal has yet to ship, as the daemon keeps them."""
 
     def last(self) -> Shipment:
         """Return the last segment that is known to be at the remote store."""
@@ -67,11 +67,11 @@ class Outbox(Protocol):
 
     def passed(self, number: int, data: bytes) -> None:
         """Report that the remote store has no segment under the next segment's number, but `data` under the later
-        `number`, which holds the hash of the lost one.
+        `number`, which holds the lost segment's hash.
         """
 
     def restart(self) -> None:
-        """Ship again from the first segment on, because the remote store no longer has the last one."""
+        """Ship again from the first segment on, because the remote store has lost a shipped segment."""
 
 
 class Shipper:
@@ -88,7 +88,7 @@ class Shipper:
         self._last: Shipment | None = None  # None: the outbox is to be asked
 
     def ship(self) -> bool:
-        """Ship the next segment with its blobs; return False if nothing is due.
+        """Ship the next segment with its blobs; return False if nothing is due, else True.
 
         It may be called again after FarSideUnreachable.
         """
@@ -127,8 +127,8 @@ class Shipper:
         return True
 
     def _stands(self, last: Shipment) -> bool:
-        """Return True if the last shipped segment and all before it exist; else have the outbox start again at the
-        first one, and return False.
+        """Return True if the store has the last shipped segment and all before it; else tell the outbox to begin again
+        at the first segment, and return False.
         """
         if last.number and not (self._has(last) and self._has_all_before(last)):
             self._whole_s = self._now_s()  # a gap that another journal fills stays
@@ -138,8 +138,8 @@ class Shipper:
         return True
 
     def _after_gap(self, parcel: Parcel) -> tuple[int, bytes] | None:
-        """Return (number, bytes) of the first segment after `parcel`'s number; None if one has that number, or none
-        follows.
+        """Return (number, bytes) of the first stored segment after `parcel`'s number; None if the store has a segment
+        of that number, or none after it.
         """
         if self._far.segments.get(parcel.journal, parcel.number) is not None:
             return None
