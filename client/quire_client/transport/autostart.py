@@ -59,7 +59,8 @@ class Door:
         self.told = told
 
     def open(self, until: float, starting: bool = True) -> Connection | SpoolLine:
-        """Return a connection after its handshake, by files if no socket is reachable.
+        """Return a connection after its handshake, by files if no socket is reachable. Starts a missing daemon if both
+        `may_start` and `starting` are true.
 
         `until` is a monotonic time in seconds. Raises NoDaemon if no daemon answers by then, and WorkspaceRefused if
         the folder may have no journal.

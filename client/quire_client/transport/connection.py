@@ -28,7 +28,7 @@ _POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums are slower than the
 
 
 class Connection:
-    """A ZeroMQ connection to the daemon run that `found` describes. Not thread-safe."""
+    """A ZeroMQ connection to one run of the daemon: the holder of the workspace's lock, `found`. Not thread-safe."""
 
     def __init__(self, place: Place, found: LockHolder) -> None:
         self.epoch = found.epoch

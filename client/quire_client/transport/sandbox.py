@@ -34,7 +34,7 @@ def no_spool(why: str) -> str:
 
 
 def blocked(path: str) -> bool:
-    """Return True if a sandbox forbids this process to connect to Unix sockets. `path` need not exist."""
+    """Return True if a sandbox forbids this process to connect to the Unix socket `path`, which need not exist."""
     try:
         line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
