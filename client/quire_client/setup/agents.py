@@ -53,8 +53,8 @@ PLAIN: Final = "quire"
 
 
 def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
-    """Return the configuration files of `agent`. `quire` is the command's absolute path, `shared` its name in shared
-    files.
+    """Return the configuration files of `agent`. `quire` is the absolute path of the command, `shared` the command in
+    files that git shares.
     """
     return list(_AGENTS[agent](scope, quire, quire if scope.project is None else shared or quire))
 

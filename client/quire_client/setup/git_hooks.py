@@ -1,7 +1,7 @@
 """Adds a block of shell lines to a repository's git hooks, and creates missing hooks.
 
 Only the exit status 1 of `quire check-staged` fails a commit, and only in an agent's shell, as a user may commit
-changes of all writers. What its shell probably wrote an agent may commit, too.
+changes of all writers. An agent may also commit what its shell probably wrote.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ def hooks_folder(git_path: str, root: Path, shared: bool) -> Path:
 
 def git_hook_files(folder: Path, quire: str, trailers: bool, tied: bool) -> Iterator[File]:
     """Yield the git hooks of a folder, with the functions that add and remove Quire's block. `trailers`: also the hook
-    that adds trailers to a commit's message; `tied` as in `File`.
+    that adds trailers to a commit's message; `tied`: the hooks are for this machine alone.
     """
     for name in hook_names(trailers):
         yield File(folder / name, partial(put, name, quire), take, tied, MODE)
 
 
 def set_aside(files: Iterable[File]) -> Iterator[File]:
-    """Yield the hooks that pre-commit has renamed to make room for its own, which call them."""
+    """Yield those hooks that pre-commit has renamed to `NAME.legacy`, under which its own hooks call them."""
     for file in files:
         aside = file.path.with_name(f"{file.path.name}.legacy")
         if aside.is_file():

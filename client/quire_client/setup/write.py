@@ -43,9 +43,8 @@ class Change(NamedTuple):
 
 
 def planned(files: Sequence[File], puts: bool) -> list[Change]:
-    """Return the change of each file when Quire's entries are added (`puts`) or removed.
-
-    Raises Refusal if a file is unreadable or malformed.
+    """Return the change of each file when Quire's entries are added (`puts` True) or removed (False). Raises Refusal if
+    a file is unreadable or malformed.
     """
     return [_planned(file, puts) for file in files]
 
