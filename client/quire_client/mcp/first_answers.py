@@ -25,7 +25,7 @@ Result = dict[str, Any]
 
 
 class Given(NamedTuple):
-    """Functions that supply the content of the first answers."""
+    """Functions that return the caller, the offered tools and answers to hooks, for the first answers."""
 
     who: Callable[[str, RequestIds], Who]  # the caller, from the client's name and the request's ids
     listed: Callable[[Who], Sequence[Mapping[str, Any]] | None]  # entries of `describe`; None: no answer
@@ -51,7 +51,7 @@ class FirstAnswers:
         self.answered: list[str | int] = []  # ids of the requests in `heard` that are answered
 
     def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> bool:
-        """Answer messages until one needs the SDK. Returns False if the client has closed stdin."""
+        """Answer messages until one needs the SDK. Return True then, and False if the client has closed stdin."""
         while (line := read_line(stdin)) is not None:
             answer = self.answer(line) if len(line) <= MOST_LINE else None
             if answer is None:

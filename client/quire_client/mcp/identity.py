@@ -83,7 +83,8 @@ def among_others(
 ) -> Who:
     """Return the caller over HTTP, where the server has many clients.
 
-    `handle` is the request's handle argument, if any; `new_handle` is used if the request names no session.
+    `handle` is the value of the request's handle argument, None without; `new_handle` is used if the request names no
+    session.
     """
     agent = _agent(headers.get(AGENT_HEADER, "") or own.agent or client_name)
     stated = _name(headers.get(HEADER, ""))

@@ -63,7 +63,9 @@ SHOWN: Final = {"codex-mcp-client": Shows.STRUCTURE, "gemini-cli-mcp-client": Sh
 
 
 def result(reply: Mapping[str, Any], client: str = "") -> dict[str, Any]:
-    """Convert a reply of the daemon into an MCP tool result for `client`: text, structure, or both."""
+    """Convert a reply of the daemon into an MCP tool result: text, structure, or both, as `client` (its name) can use
+    them.
+    """
     shown = SHOWN.get(client, Shows.BOTH)
     text = {"type": "text", "text": json.dumps(reply, ensure_ascii=False, separators=(",", ":"))}
     structure = {} if shown is Shows.TEXT else {"structuredContent": dict(reply)}
