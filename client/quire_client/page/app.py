@@ -68,7 +68,7 @@ Lanes = Callable[[int, int], Answer]
 
 
 def no_lanes(since_ms: int, until_ms: int) -> Answer:
-    """Return no lanes, for a page whose workspace is in no team."""
+    """Return a reply without lanes (a lane: when one writer wrote), for a workspace that is in no team."""
     return {"ok": True, "message": "No lanes.", "lanes": [], "hosts": []}
 
 
@@ -242,7 +242,7 @@ class PageRoutes:
     # ── what changes something ──
 
     async def change(self, request: Request) -> Response:
-        """Plan the undo of changes, execute such a plan, or mark what a review showed, as the request says."""
+        """Plan an undo, execute its plan, or accept or reject reviewed changes, by the tool in the address."""
         tool, body = request.path_params["tool"], await _body(request)
         try:
             arguments = change_of(tool, body)

@@ -52,7 +52,7 @@ _WAY: Final = "Run `quire page` in the workspace and open the link that it print
 
 
 def host_of(token: str) -> str:
-    """Return the secret host name of the page that uses this token, so that no other server had the name before."""
+    """Return the page's secret host name, made from the token, so that no other server had the name before."""
     return f"quire-{hashlib.sha256(token.encode()).hexdigest()[:12]}.localhost"
 
 
@@ -62,7 +62,9 @@ class Admission(NamedTuple):
 
 
 class PageGate:
-    """An ASGI application that passes accepted requests to `app`, with their `Admission` in `scope["quire"]`."""
+    """An ASGI application that passes accepted requests to `app`, with the right to read or write in `scope["quire"]`
+    (`Admission`).
+    """
 
     def __init__(
         self, app: App, port: int, token: str, keys: Keys, clock: Callable[[], float], hosts: Sequence[str] = ()

@@ -29,7 +29,9 @@ class OtherHosts:
         self._kept: tuple[float, tuple[int, int], Answer] = (float("-inf"), (0, 0), {})
 
     def lanes(self, since_ms: int, until_ms: int) -> Answer:
-        """Return a lane for each writer on another host: `checkout`, `writer`, and `writes` as (time, count)."""
+        """Return a lane for each writer on another host: `checkout`, `writer`, and `writes` as (time in milliseconds,
+        count).
+        """
         from quire_client.hub import joined
 
         if not (address := joined(self._state)):

@@ -56,7 +56,8 @@ class Overview:
         hosts: Iterable[str] = (),
     ) -> None:
         """`page_of` returns the page of the workspace with this id; it raises LookupError for an unknown id. `listed`
-        returns the rows of the list; the others are as in `app.application`.
+        returns the rows of the list. `clock` returns monotonic seconds, `renew` replaces the token and returns the new
+        one, `hosts` are further allowed Hosts.
         """
         self._listed, self._page_of, self._renew = listed, page_of, renew
         self._pages: dict[str, PageGate] = {}  # by the workspace's id
@@ -107,7 +108,7 @@ class Overview:
         return RedirectResponse(self._pages[asked].link(request.scope["quire"].right), 303)
 
     async def _revoke_one(self, request: Request) -> Response:
-        """Revoke all access to the page of one workspace, and return the number of its browsers."""
+        """Revoke all access to the page of one workspace, and return the number of browsers that lost it."""
         page = self._pages.get(request.path_params["id"])
         return PlainTextResponse(str(page.void() if page else 0))
 

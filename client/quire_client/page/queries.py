@@ -104,9 +104,11 @@ def arguments_of(tool: str, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def change_of(tool: str, body: object) -> dict[str, Any]:
-    """Return the arguments of a tool of `CHANGES` or `MARKS` from a request's body.
+    """Return the arguments of a tool that undoes changes (`CHANGES`), or accepts or rejects them (`MARKS`), from a
+    request's body.
 
-    Raises Refusal for another tool, or unless the body asks for a plan, executes one, or has `upto` for a mark.
+    Raises Refusal for another tool, unless the body asks for a plan or has a plan's token, and for `MARKS` without
+    `upto`.
     """
     if tool not in (*CHANGES, *MARKS):
         raise Refusal("unknown_tool", f"There is no change {tool[:40]!r}.")
