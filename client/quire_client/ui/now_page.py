@@ -54,7 +54,7 @@ def now_rows(seen: NowReplies, marks: Marks, now: datetime, width: int, zone: tz
 
 
 def present(who: Mapping[str, Any], marks: Marks) -> Iterator[Span]:
-    """Yield the files with several writers, and the present agents, for the screen's first line, which is cut at its
+    """Yield the files with several writers, then the present agents, for the screen's first line, which is cut at its
     end.
     """
     writers = [one for one in who.get("writers") or () if one.get("agent") and one.get("present")]

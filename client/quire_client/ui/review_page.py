@@ -50,14 +50,16 @@ def _mark(writer: Reply, marks: Marks) -> Mark:
 
 
 def accept_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask:
-    """Return the call that accepts the hunk with this row key, or all shown changes if `key` is no tuple."""
+    """Return the call that accepts the hunk with this row key, or all shown changes if `key` is no tuple. `given`:
+    further arguments of the call.
+    """
     if not isinstance(key, tuple):
         return Ask("accept", {**given, "upto": reply["seq"]})
     return Ask("accept", _about(reply, key, given))
 
 
 def reject_of(reply: Reply, key: Any, given: Mapping[str, Any]) -> Ask | None:
-    """Return the call that rejects the hunk with this row key, or None if `key` is no tuple."""
+    """Return the call that rejects the hunk with this row key, with arguments `given`; None if `key` is no tuple."""
     return Ask("reject", _about(reply, key, given)) if isinstance(key, tuple) else None
 
 

@@ -32,9 +32,7 @@ def load_older(ask: Answers, wanted: Filter, known: StoryList, count: int) -> St
 
 
 def load_newer(ask: Answers, wanted: Filter, known: StoryList) -> StoryList:
-    """Return `known` with newer timeline entries; only the newer ones if more entries than one load lie between them
-    and `known`.
-    """
+    """Return `known` with newer timeline entries; only the newer entries if one load does not reach back to `known`."""
     top = _load(ask, wanted, StoryList(), lambda _, oldest: oldest <= known.newest, "")
     if top.refusal:
         return top

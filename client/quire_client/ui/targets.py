@@ -17,8 +17,8 @@ class Ask(NamedTuple):
 
 
 def opened(story: Story) -> Ask:
-    """Return the call that loads a story with all its files and tool calls. A turn that is cut in the list is searched
-    in its writer's records alone, which reach farther back.
+    """Return the call that loads a story with all its files and tool calls. A turn of which the list has only a part is
+    searched in its writer's records alone, which reach farther back.
     """
     if not story["whole"] and story["form"] == "turn":
         return Ask("stories", {**_of_turn(story), "until": f"seq:{story['seq']}", "all": True, "limit": 1})
@@ -89,12 +89,12 @@ def undo_of(story: Story, file: File | None = None, call: Mapping[str, Any] | No
 
 
 def is_of_a_part(story: Story, ask: Ask) -> bool:
-    """True for an undo of only the known part of a story that began earlier."""
+    """Return True if `ask` undoes only the known part of a story that began earlier."""
     return not story["whole"] and "from" in ask.arguments
 
 
 def is_same(listed: Story, story: Story) -> bool:
-    """True for a story as a list has it, perhaps cut, and the same one as it was loaded by itself."""
+    """Return True if `listed`, a list's entry that may be cut off, is the same story as `story`, loaded by itself."""
     if listed["form"] != story["form"]:
         return False
     if listed["first"] == story["first"] or listed["whole"] or story["form"] != "turn":
