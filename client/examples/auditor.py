@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def records(client: Client, since: str | None) -> Iterator[dict[str, Any]]:
-    """Yield every change of a file, oldest first, page by page. An empty page may have a next one."""
+    """Yield every change of a file, oldest first, page by page. An empty page may be followed by another page."""
     cursor: str | None = None
     while True:
         page = client.log(since=since, order="oldest", cursor=cursor, limit=500)

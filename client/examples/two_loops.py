@@ -92,7 +92,7 @@ def edit(client: Client, decide: Callable[[list[tuple[str, str]]], dict[str, Any
 
 
 def read(client: Client) -> list[tuple[str, str]]:
-    """Return (anchor, text) of every line; the reply has `12#ab12cd3 [high]|text`."""
+    """Return (anchor, text) of every line, split from the reply's `12#ab12cd3 [high]|text`."""
     reply = client.read_file(FILE, hashes=True)
     if not reply["ok"]:
         raise RuntimeError(reply["message"])

@@ -59,7 +59,7 @@ class KnownJournal(NamedTuple):
 
 
 def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
-    """Yield every journal in the user's state home, sorted by path; with `state_dir`, only the one there."""
+    """Yield every journal in the user's state home, sorted by path; with `state_dir`, only the journal in it."""
     if state_dir is None:
         found = sorted(known_journals(), key=lambda one: one[1].root)
     else:

@@ -40,7 +40,7 @@ class NoMoment(ValueError):
 
 def point(text: str, now: datetime, zone: tzinfo | None = None, end: bool = False) -> str:
     """Return a time as RFC 3339 in UTC, and any other text unchanged. `zone` is the user's time zone (default: the
-    system's); `end` allows a time of day in the future. Raises NoMoment for an invalid time.
+    system's). `end` allows a time of day still to come today. Raises NoMoment for an invalid time.
     """
     try:
         moment = _moment(text, now, zone)

@@ -129,7 +129,7 @@ def columns(rows: Iterable[Sequence[str]], width: int = 0) -> list[str]:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal that is written to; 0 if it is none."""
+    """Return the columns of the terminal at stdout; 0 if stdout is no terminal."""
     if not sys.stdout.isatty():
         return 0
     import shutil

@@ -40,8 +40,8 @@ class CommitAuthor(NamedTuple):
 
 def git_ai_note(commit: CommitAuthor, files: Iterable[Mapping[str, Any]]) -> str:
     """Return a git-ai note: the lines of agents by session, and the lines of users under the commit's author. A session
-    that only removed files, or made empty ones, is named without lines. `files` is that field of the reply of the tool
-    `contributions`, asked with `lines`.
+    that only removed files, or made empty ones, is named without lines. `files` is the field of that name in a reply of
+    the tool `contributions`, asked with `lines`.
     """
     person = f"{commit.author} <{commit.email}>"
     sessions: dict[str, Any] = {}

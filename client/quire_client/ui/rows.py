@@ -57,7 +57,7 @@ def moved(rows: Sequence[Row], place: Place, steps: int, height: int) -> Place:
 
 
 def shown(rows: Sequence[Row], place: Place, height: int, near: bool = True) -> Place:
-    """Return the position scrolled so that no more rows fit on the screen; with `near`, the cursor's row is visible."""
+    """Return the position scrolled so that as many rows as fit are visible; with `near`, also the cursor's row."""
     last = max(len(rows) - height, 0)
     top = min(max(place.top, 0), last)
     if near:
