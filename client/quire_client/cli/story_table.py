@@ -18,7 +18,7 @@ HOUR_S: Final = 3600
 SAVED: Final = "saved"
 MANY: Final = "many files by other programs"
 ROOT: Final = "./"
-"""The folder of files that are in none."""
+"""Name of the workspace's top folder in a list of folders."""
 
 NO_PROMPT: Final = "without a prompt"
 
@@ -334,7 +334,7 @@ def is_turn(story: Story) -> bool:
 
 
 NO_AUTHORS: Final = ("git", "crowd", "capture", "undo")
-"""Forms of stories whose makers wrote none of the lines, or are many."""
+"""Forms of stories without a single author: their makers wrote none of the lines, or are many."""
 
 
 def author_of(story: Story, name: str) -> str:

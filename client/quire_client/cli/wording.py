@@ -106,7 +106,7 @@ OTHER_STEPS: Final = {
     ("rollback", "narrow_the_choice"): "choose less: by path, --only, or a later POINT",
     ("rollback", "plan"): "choose less, by path, --only, or a later POINT; `--conflicts markers` writes both sides",
 }
-"""(error code or command, suggested action) → the step, if it is another one than that of the action."""
+"""(error code or command, suggested action) → the step, where `STEPS` has another step for the action."""
 
 _NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")
 _LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")

@@ -22,7 +22,7 @@ from quire_client.ship import NatsConnection
 from quire_journal.workspaces import Place, family_in, members
 
 STEP_S: Final = 1.0
-"""Shortest time between two steps."""
+"""Shortest time in seconds between two steps."""
 
 MOST_FILES: Final = 200
 """Maximum number of changed files that are sent, the latest."""

@@ -14,13 +14,13 @@ from typing import Any, Final
 from quire_client.ship import NatsConnection
 
 BEAT_S: Final = 5.0
-"""Longest time between two publications of a host; a change is published at once."""
+"""Longest time in seconds between two publications of a host; a change is published at once."""
 
 FRESH_S: Final = 3 * BEAT_S
-"""Age of its news after which a host counts as gone."""
+"""Age in seconds of a host's newest news above which the host counts as gone."""
 
 MOST_BYTES: Final = 256 * 1024
-"""Larger news is neither sent nor accepted."""
+"""Maximum size of news in bytes; larger news is neither sent nor accepted."""
 
 News = dict[str, Any]
 """News of a checkout: the fields of the daemon's `RemoteHost`."""

@@ -52,7 +52,7 @@ MOST_COMMAND: Final = 8 << 10
 MOST_SAVES: Final = 4
 SAVE_S: Final = 60.0
 _ON: Final = '<!doctype html><link rel="icon" href="data:,"><meta http-equiv="refresh" content="0;url=/">'
-"""Leads on to the page. Without an icon named, a browser asks for `/favicon.ico`, which is not there."""
+"""HTML that leads on to the page. Without an icon named, a browser asks for `/favicon.ico`, which is not there."""
 
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
