@@ -34,7 +34,7 @@ class Coverage(Shape, frozen=True, kw_only=True):
 
 
 class Capture(Shape, frozen=True, kw_only=True):
-    """Progress of the running scan."""
+    """Progress of the scan that records the tree."""
 
     finished: bool
     captured: bool  # the whole tree has been scanned once
@@ -77,7 +77,7 @@ class OnFile(Shape, frozen=True, kw_only=True):
 
 
 class On(Shape, frozen=True, kw_only=True):
-    """The current work of a caller."""
+    """A caller's current work."""
 
     files: list[OnFile]
     leases: list[Lease]
@@ -109,7 +109,7 @@ class WhoWriter(StatusWriter, frozen=True, kw_only=True):
 
 
 class WhoReply(Reply, frozen=True, kw_only=True):
-    """`who`: callers, present ones first."""
+    """Reply of `who`: callers, present ones first."""
 
     writers: list[WhoWriter]
     collisions: list[Collision]
@@ -118,7 +118,7 @@ class WhoReply(Reply, frozen=True, kw_only=True):
 
 
 class Successor(Shape, frozen=True, kw_only=True):
-    """A later version of one of the operation's files."""
+    """A later version of a file that the operation wrote."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -186,7 +186,7 @@ class ExportReply(Reply, frozen=True, kw_only=True):
 
 
 class HeadState(Shape, frozen=True, kw_only=True):
-    """A signed head, and whether the journal matches it."""
+    """A signed head that was found, and whether the journal matches it."""
 
     source: str  # place where it was found, in words
     origin: str  # the name of its tree
@@ -218,7 +218,9 @@ class ProveReply(Reply, frozen=True, kw_only=True):
 
 
 class OutboxReply(Reply, frozen=True, kw_only=True):
-    """Reply of `outbox`: the state of the journal's copy at the far side, and the next segment."""
+    """Reply of `outbox`: what the store with the copy of this journal has, and the next segment (sealed records) for
+    it.
+    """
 
     to: str  # address in force
     journal: str  # name at the far side
@@ -234,7 +236,7 @@ class OutboxReply(Reply, frozen=True, kw_only=True):
 
 
 class HubReply(Reply, frozen=True, kw_only=True):
-    """Reply of `hub`: data about this checkout for other hosts, and data about theirs."""
+    """Reply of `hub`: data about this checkout for other machines, and data about their checkouts."""
 
     journal: str
     checkout: str

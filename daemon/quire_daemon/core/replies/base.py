@@ -18,7 +18,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class OtherCheckout(Shape, frozen=True, kw_only=True):
-    """Changes of another checkout of the repository to a file."""
+    """Changes to a file in another checkout of the same repository."""
 
     checkout: str
     root: str
@@ -80,8 +80,8 @@ class RefusalReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Writer(Shape, frozen=True, kw_only=True):
-    """A writer. Agent names are claims of the caller. The kernel attests uid and pid, but the pid of a git command in a
-    trace folder is a claim.
+    """A writer. Agent names are claims of the caller. The kernel attests uid and pid, but the pid of a git command is a
+    claim if git's trace file states it.
     """
 
     id: str  # w3, or outside
@@ -117,7 +117,7 @@ class Span(Shape, frozen=True, kw_only=True):
 
 
 class ChangedLines(Span, frozen=True, kw_only=True):
-    """Changed lines: their current and old ranges, and the shift of later lines."""
+    """A range of changed lines, now and before, and by how many lines those below moved (`shift`)."""
 
     was_start: int
     was_end: int

@@ -140,7 +140,7 @@ class EditFileReply(WriteReply, frozen=True, kw_only=True):
 
 
 class WrittenFile(WriteReply, frozen=True, kw_only=True):
-    """One file in a reply about several."""
+    """One of several files in a reply."""
 
     ok: Maybe[bool] = UNSET  # type: ignore[assignment]  # which a reply has, and a part of one need not have
     message: Maybe[str] = UNSET  # type: ignore[assignment]  # the same

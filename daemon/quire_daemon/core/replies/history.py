@@ -9,7 +9,7 @@ from quire_daemon.core.replies.base import LostRecords, Maybe, Reply, Shape, Spa
 
 
 class Stat(Shape, frozen=True, kw_only=True):
-    """Numbers of added and removed lines; missing if bytes are not held."""
+    """Numbers of added and removed lines; both are missing if the journal lacks bytes."""
 
     added: int | UnsetType = UNSET
     removed: int | UnsetType = UNSET
@@ -28,7 +28,7 @@ class Hunk(Shape, frozen=True, kw_only=True):
 
 
 class Side(Shape, frozen=True, kw_only=True):
-    """One of two compared contents, as git stores it."""
+    """One of two compared contents, with the mode that git gives such a file."""
 
     path: str
     path_encoding: str | UnsetType = UNSET
@@ -37,7 +37,7 @@ class Side(Shape, frozen=True, kw_only=True):
 
 
 class LinesOfOthers(Span, frozen=True, kw_only=True):
-    """Lines of others that a writer's patch lacks."""
+    """Lines of other writers that the patch with one writer's changes alone lacks."""
 
     writer: Maybe[Writer] = UNSET  # who wrote them, if that is known
 
@@ -79,7 +79,7 @@ class CallOfWrite(Shape, frozen=True, kw_only=True):
 
 
 class Record(Shape, frozen=True, kw_only=True):
-    """A record. Fields of its kind keep their own names."""
+    """A record of the log; fields of its kind keep their own names."""
 
     seq: int
     at: str  # RFC 3339, UTC
@@ -157,7 +157,7 @@ class SinceReply(Reply, frozen=True, kw_only=True):
 
 
 class StoryFile(Shape, frozen=True, kw_only=True):
-    """A story's effect on a file. `added` and `removed` are missing if not counted."""
+    """A file that a story changed. `added` and `removed` are missing if the lines were not counted."""
 
     path: str
     path_encoding: Maybe[str] = UNSET
@@ -188,7 +188,7 @@ class StoryCall(Shape, frozen=True, kw_only=True):
 
 
 class StoryProgram(Shape, frozen=True, kw_only=True):
-    """A program as people know it."""
+    """A program, by its kind and the name that people use."""
 
     kind: str  # build, formatter, generator, packages, archive
     called: str  # its name, with the subcommand or target
@@ -201,7 +201,7 @@ class StoryRefusal(Shape, frozen=True, kw_only=True):
 
 
 class Story(Shape, frozen=True, kw_only=True):
-    """One act in the history: an agent's turn, a command's run, a git operation, saves, a burst of files, or an
+    """One entry of `stories`: an agent's turn, a command's run, a git operation, saves, a burst of files, or an
     undo.
     """
 
@@ -249,7 +249,7 @@ class StoriesReply(Reply, frozen=True, kw_only=True):
 
 
 class Lane(Shape, frozen=True, kw_only=True):
-    """One writer's activity: (interval from 0, number of records) of each non-empty interval."""
+    """One writer's activity: (number of the interval, from 0; number of records) of each non-empty interval."""
 
     writer: Writer
     writes: list[tuple[int, int]]
@@ -315,7 +315,7 @@ class DiffReply(Reply, frozen=True, kw_only=True):
 
 
 class CommitAuthor(Shape, frozen=True, kw_only=True):
-    """The commit of a line that is older than the journal."""
+    """The git commit of a line that is older than the journal."""
 
     id: str  # of the commit
     author: str
@@ -323,7 +323,7 @@ class CommitAuthor(Shape, frozen=True, kw_only=True):
 
 
 class Brought(Shape, frozen=True, kw_only=True):
-    """Last version that restored a line, or moved it from another path."""
+    """The newest version that brought a line back, or moved it here from another path."""
 
     version: str
     at: str
@@ -353,14 +353,14 @@ class BlameLine(Origin, frozen=True, kw_only=True):
 
 
 class BlameRun(Origin, frozen=True, kw_only=True):
-    """Neighbouring lines of one origin."""
+    """Neighbouring lines with the same origin."""
 
     start: int
     end: int
 
 
 class BlameGap(Shape, frozen=True, kw_only=True):
-    """A version without held bytes, to which earlier lines are attributed."""
+    """A version whose bytes the journal lacks; older lines are attributed to `attributed_to`."""
 
     version: str
     why: str
@@ -395,7 +395,7 @@ class Brief(Shape, frozen=True, kw_only=True):
 
 
 class Wrote(Span, frozen=True, kw_only=True):
-    """Lines that a change wrote or replaced."""
+    """Lines that a change wrote, or lines that it replaced."""
 
     lines: list[str]
     by: Maybe[list[Brief]] = UNSET
@@ -472,7 +472,7 @@ class BlobsReply(Reply, frozen=True, kw_only=True):
 
 
 class WriterShare(Shape, frozen=True, kw_only=True):
-    """A writer's part in a file's changes."""
+    """A writer's part in the changes of a file."""
 
     writer: Writer
     you: bool
@@ -529,14 +529,14 @@ class SyntaxReply(Reply, frozen=True, kw_only=True):
 
 
 class PendingWriter(Writer, frozen=True, kw_only=True):
-    """A writer of pending lines."""
+    """A writer of lines that nobody has accepted."""
 
     probable: Maybe[bool] = UNSET  # authorship is only probable
     unclaimed: Maybe[bool] = UNSET  # as in a record
 
 
 class PendingPlace(Shape, frozen=True, kw_only=True):
-    """A place that nobody has accepted: current lines of the file, from 1, inclusive; [5, 4]: a removal
+    """A changed place that nobody has accepted, in lines of the current file, from 1, inclusive; [5, 4]: a removal
     above line 5.
     """
 
@@ -560,7 +560,7 @@ class PendingFile(Shape, frozen=True, kw_only=True):
 
 
 class PendingTurn(Shape, frozen=True, kw_only=True):
-    """Pending lines of a writer's turn."""
+    """Lines of one turn of a writer that nobody has accepted."""
 
     writer: PendingWriter
     turn: str
@@ -593,7 +593,7 @@ class AcceptReply(Reply, frozen=True, kw_only=True):
 
 
 class RejectReply(Reply, frozen=True, kw_only=True):
-    """`reject`: what is taken back, now or later."""
+    """Reply of `reject`: the rejected places, taken back now or when the turns of their writers end."""
 
     files: list[AcceptedFile]
     rejections: list[int]  # the marks; `undo` with them as `rejected` takes the work back at once

@@ -32,7 +32,7 @@ class LeftOut(Made, frozen=True, kw_only=True):
 
 
 class Conflict(Kept, frozen=True, kw_only=True):
-    """Another writer's change that builds on an undone one; `lines` are of the current file."""
+    """A change of another writer that builds on a change to be undone; `lines` are of the current file."""
 
     seq: int
     why: str
@@ -41,7 +41,7 @@ class Conflict(Kept, frozen=True, kw_only=True):
 
 
 class FirstSeen(Made, frozen=True, kw_only=True):
-    """The first known version of a file, which an undo preserves."""
+    """The first known version of a file, to which an undo brings the file back."""
 
     why: str
 
@@ -191,7 +191,7 @@ class BurstBatch(Shape, frozen=True, kw_only=True):
 
 
 class BurstReply(Reply, frozen=True, kw_only=True):
-    """`burst`: one burst, or `bursts` of `list`."""
+    """Reply of `burst`: one burst, or the `bursts` that `list` asks for."""
 
     bursts: Maybe[list[Burst]] = UNSET
     more: Maybe[bool | int] = UNSET
@@ -245,7 +245,7 @@ class RunReply(BurstReply, frozen=True, kw_only=True):
 
 
 class LandedPath(Shape, frozen=True, kw_only=True):
-    """Outcome of one file of an isolated run."""
+    """Outcome of one file that an isolated run changed."""
 
     path: str
     outcome: str  # written, merged, removed, same, beside, stays
@@ -254,7 +254,9 @@ class LandedPath(Shape, frozen=True, kw_only=True):
 
 
 class LandReply(Reply, frozen=True, kw_only=True):
-    """Reply of `land`: the outcome of each file; `ignored` files are not journaled."""
+    """Reply of `land`: the outcome of each file that an isolated run changed. The journal does not record `ignored`
+    files.
+    """
 
     burst: int
     files: list[LandedPath]
@@ -262,15 +264,15 @@ class LandReply(Reply, frozen=True, kw_only=True):
 
 
 class SavedReply(Reply, frozen=True, kw_only=True):
-    """Reply of `saved`: the version attributed to the caller; None: no recent version has these bytes, or another
-    writer made it.
+    """Reply of `saved`: the version attributed to the caller; None if no recent version has these bytes, or another
+    writer made the version.
     """
 
     version: str | None
 
 
 class LossShape(Shape, frozen=True, kw_only=True):
-    """Loss in the working tree that a program of a command line would cause."""
+    """Loss in the working tree that one program of a command line would cause."""
 
     command: str
     folder: str  # absolute, or `:/…` from the top of the checkout
@@ -286,7 +288,7 @@ class LossShape(Shape, frozen=True, kw_only=True):
 
 
 class GuardReply(Reply, frozen=True, kw_only=True):
-    """`guard`: the losses of a command line."""
+    """Reply of `guard`: what a command line would discard."""
 
     mode: str  # ask, deny, off
     losses: list[LossShape]
@@ -294,7 +296,7 @@ class GuardReply(Reply, frozen=True, kw_only=True):
 
 
 class NativeReply(BurstReply, frozen=True, kw_only=True):
-    """Reply of `native`: the agent may proceed; `news` has changes of other writers."""
+    """Reply of `native`: the agent's call may proceed; `news` has changes of other writers."""
 
     news: Maybe[list[Change]] = UNSET  # others' changes since the last report
     news_more: Maybe[int] = UNSET  # number of further files
