@@ -10,7 +10,7 @@ MOST_PAYLOADS: Final = 64
 
 
 class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """Base of the claims; `kind` is the tag on the wire."""
+    """Base of the claims; `kind` names the sort of claim on the wire."""
 
 
 class Content(_Account, frozen=True, tag="content"):
@@ -59,7 +59,7 @@ class AccountHunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hunks(_Account, frozen=True, tag="hunks"):
-    """Result that the agent reports after the call: the content before, and the changes."""
+    """Claim that the agent reports after the call: the file's content before, and the changes."""
 
     path: str
     before: str | None
@@ -76,7 +76,7 @@ Payload = Content | Replace | Patch | Cell | Hunks | Removal
 
 
 class WritePart(NamedTuple):
-    """A part of a change on disk, with the evidence of its writer."""
+    """A part of a change on disk, with its writer and the evidence."""
 
     data: bytes | None = None  # bytes after this part; None for the last part, whose bytes are on disk
     writer: int = 0

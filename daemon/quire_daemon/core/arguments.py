@@ -26,7 +26,7 @@ class WriteArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError("Object missing required field `path`")
 
     def plainly(self) -> Self:
-        """Return the same call in canonical form, for its idempotency key."""
+        """Return the same arguments under one name each, so that equal calls with an idempotency key compare equal."""
         return self
 
     @property

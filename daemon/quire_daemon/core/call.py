@@ -1,7 +1,8 @@
-"""A call between its request and its reply, with the loop's state about it.
+"""The loop's state of a call, from its request to its reply.
 
-A file that changes between the look and the swap is a lost race: the swap is undone, and the call is decided again. For
-many files each retry costs all their records, so a file that keeps changing is left out.
+If another program changes a file between the call's reading and writing of the file, the call has lost a race: its
+writes are undone, and the call is decided again. For many files each retry costs all their records, so a file that
+keeps changing is left out.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ class LostRaces(msgspec.Struct):
     _by_path: dict[str, int] = msgspec.field(default_factory=dict)
 
     def lose(self, paths: Sequence[str], several: bool, long: bool) -> bool:
-        """Count a lost race; return True if another try is worthwhile.
+        """Count a race lost at `paths`; return True if the call is to be decided again.
 
-        `several`: the call writes more than one file. `long`: it is written in slices.
+        `several`: the call writes more than one file, so a path that loses too often is left out. `long`: the call is
+        written in slices.
         """
         self.count += 1
         tries = TRIES if not long else TRIES_OF_LONG if self.count <= MOST_OF_LONG // 2 else 1
@@ -52,7 +54,7 @@ class LostRaces(msgspec.Struct):
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """Peer process by the kernel; pid 0 if unknown."""
+    """Process that sent a request, as the kernel names it; pid 0 if unknown."""
 
     uid: int
     pid: int
@@ -67,13 +69,13 @@ class IncomingRequest(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """The call cannot be decided yet; it is tried again at `until_s` (monotonic), or when its event comes."""
+    """Sign that a call is tried again at `until_s` (monotonic), or when the event that it waits for comes."""
 
     until_s: float
 
 
 class LongThought(msgspec.Struct):
-    """Decision of a call that runs in a fiber (`long_decisions`)."""
+    """Decision of a call that is computed in time slices (a fiber)."""
 
     about: object
     fiber: Fiber[Any]

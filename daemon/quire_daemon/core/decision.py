@@ -26,7 +26,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 class Who(msgspec.Struct, frozen=True):
-    """The caller: its writer in the journal, and the key of its reads."""
+    """The caller of a tool: its writer in the journal, and the key of its reads."""
 
     writer: WriterId
     key: bytes  # 8 bytes from (uid, agent, agent session)
@@ -45,8 +45,8 @@ MOST_INSIDE: Final = 400
 class FileNow(msgspec.Struct, frozen=True, gc=False):
     """State of one path on disk, reconciled with the journal.
 
-    `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text` and its newest version with
-    exactly those bytes in `version`; else `uncaptured` has the reason ("too_large", "secret").
+    `kind` is "file", "missing", "folder" or "special". A file has its bytes in `text`, and its newest version in
+    `version` if that has exactly these bytes; else `uncaptured` has the reason ("too_large", "secret").
     """
 
     path: str  # workspace-relative, "/" between names, as the disk spells it
@@ -80,7 +80,7 @@ class Present(msgspec.Struct, frozen=True):
 
 
 class ImpliedFiles(msgspec.Struct, frozen=True):
-    """Files that a decision needs although only the journal names them."""
+    """Files that a decision needs and that only the journal names, not the request."""
 
     paths: Sequence[str] = ()
     thought: object = None  # intermediate result that the decision may reuse
@@ -91,8 +91,8 @@ class ImpliedFiles(msgspec.Struct, frozen=True):
 
 
 class NeedsCommits(Exception):
-    """Raised by a decision that git's answers would improve; it is repeated with them, or without them after a
-    while.
+    """Raised by a decision that answers of git would improve. The decision is repeated with these, or without them
+    after a while.
     """
 
     def __init__(self, files: Sequence[CommitFile | CommitTree | CommitBlobs]) -> None:
@@ -232,7 +232,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     reads: Callable[[P], bool] | None = None  # True for arguments with which a writing tool only reads
 
     def called_with(self, params: P) -> Tool[P]:
-        """Return the tool for these arguments: if they only read, it is no writing tool."""
+        """Return this tool; for arguments with which it only reads, as a tool that does not write."""
         if self.reads is None or not self.reads(params):
             return self
         return msgspec.structs.replace(self, writes=False, journals=True)

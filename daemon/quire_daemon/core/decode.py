@@ -41,7 +41,7 @@ def decode_arguments(tool: Tool[Any], raw: bytes) -> Any:
 
 
 def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refusal:
-    """Return the refusal for the decoder's `error`; `choices` has the known values or argument names."""
+    """Return the refusal for the decoder's `error`. Its field `choices` has the allowed values or argument names."""
     said = str(error)
     place = _PLACE.search(said)
     steps = [step.group(1) or "" for step in _STEP.finditer(place["place"])] if place else []
@@ -81,7 +81,7 @@ def _below(schema: Schema, steps: list[str]) -> Schema:
 
 
 def without_nulls(params: type[msgspec.Struct], given: Any) -> dict[str, Any] | None:
-    """Return `given` without nulls of known arguments and of fields of listed objects; None if it has none."""
+    """Return `given` without nulls of known arguments and of fields of listed objects; None without such nulls."""
     if not isinstance(given, dict):
         return None
     known = frozenset(params.__struct_encode_fields__)

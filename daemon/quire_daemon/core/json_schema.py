@@ -34,7 +34,7 @@ def one_shape(shapes: Sequence[type[msgspec.Struct]]) -> Schema:
 
 
 def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
-    """Return the schema with the sentences of `notes` in its properties' descriptions."""
+    """Return the schema with the sentences of `notes` (by property name) in its properties' descriptions."""
     out = {**schema}
     if "properties" in schema:
         out["properties"] = {name: _noted(name, below, notes) for name, below in schema["properties"].items()}
@@ -42,7 +42,7 @@ def described(schema: Schema, notes: Mapping[str, str]) -> Schema:
 
 
 def without(schema: Schema, hidden: Sequence[str], required: Sequence[str] = ()) -> Schema:
-    """Return the schema without the properties `hidden`, and with `required` ones."""
+    """Return the schema without the properties `hidden`; the properties `required` become required."""
     kept = {name: below for name, below in schema["properties"].items() if name not in hidden}
     needed = [name for name in kept if name in required or name in schema.get("required", ())]
     return {**schema, "properties": kept, "required": needed}

@@ -28,7 +28,7 @@ Kind = Literal["file", "link", "folder", "special", "unreadable"]
 
 
 class StatEntry(msgspec.Struct, frozen=True, gc=False):
-    """A path from lstat: relative, with undecodable bytes escaped."""
+    """The lstat of a path: relative to the workspace, with undecodable bytes escaped."""
 
     path: str
     kind: Kind
@@ -50,7 +50,7 @@ GRANULARITY_NS: Final = 20_000_000
 
 
 class Stamp(Protocol):
-    """A stat of a file: `StatEntry` from a crawl, or `Signature` from an open file."""
+    """A stat of a file: `StatEntry` from a crawl of the tree, or `Signature` from an open file."""
 
     @property
     def dev(self) -> int: ...
@@ -67,7 +67,9 @@ class Stamp(Protocol):
 
 
 class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Stat of a path when its bytes were read. An equal, non-racy stat means equal bytes."""
+    """Stat of a path when its bytes were read. A later stat that is equal means equal bytes, unless this one is
+    racy.
+    """
 
     dev: int
     ino: int
@@ -80,7 +82,7 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, stamp: Stamp, blob: bytes, taken_ns: int) -> SeenStat:
-        """Return the entry of a file read after `taken_ns`, with an equal `stamp` before and after."""
+        """Return the stat of a file whose `stamp` was equal before and after the read, which began after `taken_ns`."""
         s = stamp
         return cls(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, bytes(blob), taken_ns)
 
@@ -95,20 +97,22 @@ class SeenStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )
 
     def racy(self) -> bool:
-        """Return True if a write after the read could have left the signature unchanged (git's "racy" entries): the
-        last time stamp is as recent as the read, or a ctime is in the future. A future mtime was set by hand.
+        """True if a write after the read could have left the stat unchanged (git's "racy" entries): the ctime or mtime
+        is as recent as the read, or the ctime is in the future. A future mtime was set by hand.
         """
         youngest_safe = self.taken_ns - GRANULARITY_NS
         return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
 
 
 def settled_ns(ctime_ns: int) -> int:
-    """Return the earliest time of a reading that is not racy, of a file whose mtime is not after its ctime."""
+    """Return the earliest time, in ns, of a read whose stat is not racy, for a file whose mtime is not after its
+    ctime.
+    """
     return ctime_ns + GRANULARITY_NS + 1
 
 
 class Comparison(msgspec.Struct):
-    """Paths that differ between a crawl and the stat cache."""
+    """Paths that differ between a crawl of the tree and the stat cache (the stats of the last reads)."""
 
     changed: list[str] = msgspec.field(default_factory=list)
     """New, different, racy, or unreadable paths."""
@@ -122,10 +126,10 @@ class Comparison(msgspec.Struct):
 
 
 def compare(known: Mapping[str, SeenStat], entries: Iterable[StatEntry]) -> Comparison:
-    """Return how a complete crawl differs from the stat cache.
+    """Return how a complete crawl of the tree differs from the stat cache.
 
-    Cache entries below an unreadable path are skipped. An exception from `entries` (a cancelled crawl) passes through:
-    a partial crawl proves no absence.
+    Cached paths below an unreadable folder do not count as vanished. An exception from `entries` (a cancelled crawl)
+    passes through: a partial crawl proves no absence.
     """
     result = Comparison()
     met: set[str] = set()
@@ -183,9 +187,9 @@ class OnDisk(msgspec.Struct, frozen=True, gc=False):
 
 
 def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) -> Event | None:
-    """Return the event that changes `known` to the disk's state; None if they agree.
+    """Return the event that changes the newest version `known` to the disk's state; None if they agree.
 
-    Only an empty folder is recorded (`entry` FOLDER); any other folder ends a file at its path.
+    Only an empty folder is recorded (`entry` FOLDER); any other folder means that a file at its path was deleted.
     """
     head = standing(known)
     if disk.kind == "missing":
@@ -234,7 +238,7 @@ def _mode_change(path: str, head: Version, disk: OnDisk, evidence: str) -> Event
 
 
 class Renames:
-    """Renames reported by the watcher, in order: hints, not facts."""
+    """Renames that the watcher reported, in order: hints, as some may be missing."""
 
     def __init__(self, told: Iterable[tuple[str, str]] = ()) -> None:
         self._count = 0
@@ -257,7 +261,7 @@ class Renames:
         self._from.clear()
 
     def followed(self, path: str) -> str:
-        """Return the path to which the renames, in order, moved the file at `path`."""
+        """Return the path to which the renames, in order, moved the file at `path`; `path` if none did."""
         step = self._next(path, -1)
         while step is not None:
             at, path = step
@@ -276,7 +280,7 @@ class Renames:
 
 
 def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: Renames) -> list[Event]:
-    """Return the events of one batch, with a deletion and a new file that `renames` connect as one `OutsideMoved`.
+    """Return the events of one batch, where a deletion and a new file that `renames` connect become one `OutsideMoved`.
 
     `heads` are the versions before. The new name must have been free: a rename onto an existing file is an editor's
     save. A changed file moves with its new bytes, so that its lines keep their authors. The move takes the place of the
