@@ -144,9 +144,7 @@ class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide(params: NativeParams, world: World) -> Decision:
-    """Begin or end the burst of a call, or report news; the reply is a `NativeReply`. Raises `Refusal` if the call must
-    not write.
-    """
+    """Begin or end the burst of a call, or report news (`NativeReply`). Raises `Refusal` if the call must not write."""
     match params.moment:
         case "before":
             return _before(params, world)
@@ -233,8 +231,8 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
 
 
 def _base_of_its_texts(now: FileNow, params: NativeParams, world: World) -> Version | None:
-    """Return the newest version that contains the texts to be replaced, for an agent whose reads are not reported. None
-    if the current file contains them, or no version does.
+    """Return the newest version with the texts to be replaced, as the base of an agent whose reads are not reported.
+    None if the current file contains these texts, or no version does.
     """
     wanted = [text.encode("utf-8", "replace").replace(b"\r\n", b"\n") for text in params.replaces]
     if params.rereads or not wanted or now.text is None or _holds(now.text, wanted):
@@ -251,9 +249,9 @@ def _holds(text: Text, wanted: Sequence[bytes]) -> bool:
 
 
 def _about(params: NativeParams, basis: Basis, now: FileNow, world: World) -> tuple[Ranges | None, str]:
-    """Return the lines of the base that the call concerns, and how changes of other writers affect them. The lines are
-    None for a whole file or a text not found; text that the session wrote after the base is searched in the current
-    file.
+    """Return (the lines of the base that the call concerns, how changes of other writers affect these lines: `none`,
+    `touching` or `conflicting`). The lines are None for a whole file or a text not found. Text that the session wrote
+    after the base is searched in the current file.
     """
     everything = None, CONFLICTING
     elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
@@ -327,8 +325,8 @@ def _after(params: NativeParams, world: World) -> Decision:
 
 
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:
-    """Yield attributions of the writes during the call's burst, or of recent writes for a call that was not
-    announced.
+    """Yield attributions of the writes during the call's burst, or of recent writes if the call was not announced
+    before.
     """
     if burst is not None:
         end = CallEnd(burst, _announced(params, burst, world), world.now_ns, params.ok, world.announced)
@@ -391,8 +389,8 @@ def kept_command(command: str) -> str:
 
 
 def _has_written(now: FileNow, params: NativeParams, own: Set[int], world: World) -> ReadServed | None:
-    """Return the record that the session has read the current file, as it wrote it itself. None if other callers wrote
-    in between, whose changes the session has not read.
+    """Return the record that the session has read the current file, because the session wrote the file itself. None if
+    other callers wrote in between, whose changes the session has not read.
     """
     head = shown_as(now)
     if now.kind != "file" or head is None:
@@ -435,7 +433,9 @@ def _between(params: NativeParams, world: World) -> Decision:
 
 
 def _turn(params: NativeParams, world: World) -> TurnBegan:
-    """Return the record of a user's prompt: its text, only its sha256, or neither, by the setting `hooks.prompts`."""
+    """Return the record of a turn's begin, with the text of the user's prompt, only its sha256, or neither, by the
+    setting `hooks.prompts`.
+    """
     kept = world.settings.hooks.prompts
     transcript = secret_scan.redacted(params.transcript[: 4 * MOST_TRANSCRIPT])[:MOST_TRANSCRIPT]
     if kept == "off":
@@ -446,8 +446,8 @@ def _turn(params: NativeParams, world: World) -> TurnBegan:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return the first `most` characters of a text, cut at whitespace: the scan for secrets does not recognise half a
-    secret.
+    """Return at most the first `most` characters of a text, cut at whitespace: the scan for secrets does not recognise
+    half a secret.
     """
     if len(text) <= most:
         return text
@@ -460,9 +460,9 @@ def _cut(text: str, most: int) -> str:
 def _news(
     world: World, after: int, burst: Burst | None, own: Set[int] = frozenset()
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return changes of other writers after record `after` to files that this session has read: the newest change of
-    each writer, the files changed last first, and the number of files left out. Their `touches` relates to the lines
-    that `burst` wrote, or else to the lines read.
+    """Return (changes of other writers after record `after` to files that this session has read, number of files left
+    out): the newest change of each writer, the files changed last first. Their `touches` relates to the lines that
+    `burst` wrote, or else to the lines that the session read.
     """
     found: list[tuple[str, Shown, Version | None, list[Version]]] = []
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
@@ -501,15 +501,15 @@ def _written_in(burst: Burst | None, path: str, after: int, world: World) -> Cal
 
 
 def _by_others(path: str, after: int, world: World, own: Set[int] = frozenset()) -> list[Version]:
-    """Return versions after record `after` that neither are nor may be the caller's. `own`: versions that this call
-    attributes to the caller.
+    """Return the versions of a file after record `after` that are not, and cannot be, the caller's. `own`: versions
+    that this call attributes to the caller.
     """
     versions = world.history.changed_since(path, after, world.who.key)
     return [version for version in versions if version.seq not in own and not _may_be_own(version, world)]
 
 
 def _may_be_own(version: Version, world: World) -> bool:
-    """True if the version has no proved writer, and the caller is the only possible one."""
+    """True if the version has no proved writer, and only the caller may have written it."""
     if version.type != OUTSIDE_TYPE or version.writer:
         return False
     if version.evidence == OVERLAP:
@@ -558,7 +558,7 @@ def _own(world: World, before: int) -> Iterator[Burst]:
 
 
 def _implied(params: NativeParams, history: History, who: Who) -> ImpliedFiles:
-    """Return the paths to observe as implied, so that an unreadable path does not refuse the agent's call."""
+    """Return the call's files as implied files, so that an unreadable file does not refuse the call."""
     return ImpliedFiles(params.paths)
 
 

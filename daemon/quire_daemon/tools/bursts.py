@@ -56,7 +56,7 @@ class BurstParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: BurstParams, world: World) -> Decision:
-    """The reply is a `BurstReply`. Raises `Refusal`."""
+    """Begin, end, show or list bursts (`BurstReply`). Raises `Refusal`."""
     match params.action:
         case "begin":
             return _begin(params, world)
@@ -149,7 +149,7 @@ def _end(params: BurstParams, world: World) -> Decision:
 
 
 def _as_its_owner_says(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """Return the claim of a burst with `outside`: its owner declares to have made each outside write."""
+    """Return a claim to every write: the owner of a burst with `outside` declares to have made each."""
     del call, record
     return (Claim(NAMED),)
 
@@ -237,8 +237,8 @@ def own_open(world: World) -> list[Burst]:
 
 
 def open_beside(form: str, world: World) -> list[Burst]:
-    """Return the caller's open bursts that a burst of this form counts with, of which `MOST_OPEN` may be open. An agent
-    may never end its announced calls, so these count apart from all others.
+    """Return the caller's open bursts that count with a burst of this form towards the limit `MOST_OPEN`. Announced
+    calls of an agent count apart, because the agent may never end them.
     """
     return [burst for burst in own_open(world) if (burst.form == NATIVE) == (form == NATIVE)]
 

@@ -60,7 +60,7 @@ class CheckpointParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def decide(params: CheckpointParams, world: World) -> Decision:
-    """Create, list, show, compare or drop checkpoints. The reply is a `CheckpointReply`."""
+    """Create, list, show, compare or drop checkpoints (`CheckpointReply`)."""
     if params.action == "list":
         listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]
         many = f"{counted(len(listed), 'checkpoint')}."
@@ -149,8 +149,8 @@ def _gaps_warned(cursor: int, history: History) -> dict[str, Any]:
 
 
 def blind_then(point: str, history: History) -> dict[str, Any] | None:
-    """Return the warning that the watcher may have missed writes before checkpoint `point` was named; None if it did
-    not, or `point` names no checkpoint.
+    """Return the warning that the watcher may have missed writes before checkpoint `point` was named; None without such
+    doubts, or if `point` names no checkpoint.
     """
     named = next((one for one in history.checkpoints() if one.name == point), None) if point else None
     if named is None or not named.blind:

@@ -1,4 +1,5 @@
-"""Adds the notice `changed_since_your_read` to every reply to a caller whose reads are stale, until it reads again.
+"""Adds the notice `changed_since_your_read` to every reply to a caller whose reads are stale, until the caller reads
+the files again.
 
 A tool that observes a file reports changes of other writers in full (`recent_changes.news`). Every other reply names
 only the files, with writer and time, without reading texts.
@@ -45,7 +46,7 @@ def decided(tool: Tool[Any], params: Any, world: World) -> Decision:
 
 
 def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[str, Any]:
-    """Return the reply with its notices; entries of the tool itself are first."""
+    """Return the reply with its notices, those of the tool itself first."""
     shown = dict(reply)
     candidates = list(islice(world.history.stale_reads(world.who.key), MOST_COUNTED))
     if not candidates:
@@ -64,7 +65,7 @@ def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[st
 
 
 def beside(reply: Mapping[str, Any], key: bytes, history: History) -> dict[str, Any]:
-    """Return the reply of a service with notices for the caller `key`."""
+    """Return `reply`, which was made without a tool's decision, with notices for the caller `key`."""
     candidates = list(islice(history.stale_reads(key), MOST_COUNTED))
     return _telling(dict(reply), *_of_others(candidates, key, history))
 

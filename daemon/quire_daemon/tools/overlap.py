@@ -1,8 +1,8 @@
 """Relation of a change to a caller's lines.
 
 `conflicting`: the change replaces or removes one of the lines, or inserts between two. `touching`: the change is
-directly next to them. `none`: an unchanged line lies between. Lines are ranges of one version, mapped version by
-version to the changed one.
+directly next to the lines. `none`: an unchanged line lies between. Lines are ranges (half-open, from 0) of one version,
+mapped version by version to the changed one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def strongest(relations: Iterable[str]) -> str:
 
 
 def image(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the ranges of these lines after a change, including lines that replace them. Removed lines leave an empty
+    """Return where these lines are after a change, together with lines that replace them. Removed lines leave an empty
     range.
     """
     along = Along(splices)
@@ -122,7 +122,7 @@ Done = Mapping[int, tuple[Splice, ...] | None]
 
 
 def done_by(history: History, path: str, version: Version) -> tuple[Splice, ...] | None:
-    """Return the change that a version made; None if a text is not held, and for a created or removed file."""
+    """Return the change that a version made; None for a created or removed file, and if the journal lacks a text."""
     was = _text(history, history.version_at(path, version.seq - 1))
     made = None if was is None else _text(history, version)
     return None if was is None or made is None else diff(was, made)
@@ -191,8 +191,8 @@ def _around(history: History, path: str, done: Done) -> list[Version]:
 
 
 def _with_holes(back: Sequence[Splice], ranges: Ranges, length: int) -> Ranges:
-    """Return the shown lines (`ranges`, in an earlier version of `length` lines) and the lines between them that other
-    writers changed later (`back`), of which the caller knows nothing.
+    """Return the shown lines (`ranges`, of a version with `length` lines), and the lines between that other writers
+    brought, of which the caller knows nothing. `back`: the splices from that version to the one before.
     """
     shown = {line for start, stop in ranges for line in (start, stop - 1) if start < stop}
     holes = []

@@ -10,7 +10,7 @@ from quire_journal.views import Version
 
 
 def captured(now: FileNow) -> Version | None:
-    """Return the version with exactly the bytes on disk; None if the journal does not hold them."""
+    """Return the version with exactly the bytes on disk; None if the journal does not hold these bytes."""
     version = now.version
     return None if version is None or version.gone or version.uncaptured or now.uncaptured else version
 
@@ -51,7 +51,7 @@ def require_free(there: FileNow, path: str) -> FileNow:
 
 
 def require_name(there: FileNow) -> None:
-    """Raise `Refusal` for a new file whose name ends with "/": the caller may mean a folder."""
+    """Raise `Refusal` for a new file whose path ends with "/": the caller may mean a folder."""
     if there.as_folder:
         message = f"{there.path}/ names a folder, and there is none; what is made or moved there needs a name."
         raise Refusal("not_a_file", message, "check_path", path=there.path)
@@ -70,13 +70,17 @@ def _how_it_went(now: FileNow, world: World) -> str:
 
 
 def who_made(version: Version, history: History) -> str:
-    """Return git's command if a version of no known writer is one of git (`git reset`), else the name of its writer."""
+    """Return the name of the writer of a version, or of git's command (`git reset`) for a version of unknown writer
+    that git wrote.
+    """
     hint = getattr(history.event(version.seq), "hint", "") if version.writer == OUTSIDE else ""
     return short_command(hint) if is_by_git(hint) else history.named(version.writer)
 
 
 def _too_much_in_front(now: FileNow, world: World) -> str:
-    """Return a hint at an existing file whose path is the end of the given path; "" if there is none."""
+    """Return the hint that the end of the given path names an existing file (`a/b.py` for `x/a/b.py`); "" if it does
+    not.
+    """
     path = now.path.strip("\"'`")
     while path:
         head = world.history.file(path)
@@ -130,8 +134,8 @@ def require_fits(path: str, after: Text, world: World) -> None:
 
 
 def require_captured(now: FileNow, allowed: bool) -> list[dict[str, str]]:
-    """Raise `Refusal` if the journal does not hold the bytes on disk; if `allowed`, return a warning instead. An empty
-    list means that it holds them.
+    """Raise `Refusal` if the journal does not hold the bytes on disk, or, if `allowed`, return a warning; return [] if
+    the journal holds them.
     """
     if now.kind != "file" or captured(now) is not None:
         return []

@@ -1,4 +1,4 @@
-"""`read_file`: lines of a file with or without anchors, and the record of the lines that the caller has seen."""
+"""`read_file`: lines of a file with or without anchors, and a record of the lines that the caller has seen."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class _Slice(msgspec.Struct, frozen=True):
-    """Lines [start, stop) of a text for display."""
+    """Lines [start, stop) of a text, from 0; `cut` if further requested lines do not fit."""
 
     text: Text
     start: int
@@ -126,7 +126,7 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
 
 
 def _packed(text: Text, shape: str) -> bytes:
-    """Return all rows of a text, encoded for the reply and cached in the text."""
+    """Return all rows of a text in the format `shape`, encoded for the reply; cached in the text."""
     kept: dict[str, bytes] = text.__dict__.setdefault(_KEPT, {})
     if shape not in kept:
         kept[shape] = _ENCODER.encode(_ROWS[shape](text, 0, len(text)))
@@ -216,8 +216,9 @@ def _seen(part: _Slice, anchors: bool, path: str, head: Version, world: World) -
 
 
 def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, world: World) -> ReadServed:
-    """Return the record that the caller has read `lines` of version `seq` and, at their current line numbers, the lines
-    that it read before. A line that another writer moved is marked as not read under its current number.
+    """Return the record that the caller has read `lines` of version `seq`, besides the lines that it read before, at
+    their current line numbers. If another writer moved a line, the record says that the caller has not read its new
+    number.
     """
     history, who = world.history, world.who.key
     before = history.shown(who, path)
@@ -277,7 +278,7 @@ def _since(params: ReadParams, point: str, now: FileNow, text: Text, world: Worl
 
 
 def splices_now(splices: Sequence[Splice]) -> Iterator[tuple[Splice, int]]:
-    """Yield each splice with its line number in the text after all splices."""
+    """Yield each splice with the line number (from 0) at which its lines stand after all splices."""
     moved = 0
     for splice in splices:
         yield splice, splice.start + moved
@@ -324,9 +325,9 @@ def _text_then(path: str, version: Version, point: str, history: History) -> Tex
 
 
 def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
-    """Return the path and version to which `now` led at `seq`, with symbolic links as they were then, under the name
-    that the file had then if none was at its path. Raises `Refusal` if no file was there, or a lost record leaves it
-    unknown.
+    """Return (path, version) of the file that the path of `now` named at record `seq`: symbolic links lead where they
+    led then; if no file was at the path, the current file counts, under its earlier name. Raises `Refusal` if no file
+    was there, or lost records leave it unknown.
     """
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
     for _ in range(MOST_LINKS):

@@ -43,7 +43,9 @@ def changes_told(history: History, path: str, others: Sequence[Version], lines: 
 
 
 def gone_told(history: History, version: Version) -> dict[str, Any]:
-    """Return `gone` for a removed file, and `moved_to` if it has another name now; empty for another version."""
+    """Return the reply fields `gone` for a removed file, with `moved_to` if the file has another name now; empty for
+    another version.
+    """
     if not version.gone:
         return {}
     name, now = end_of(version.moved_to, history.head(), history) if version.moved_to else ("", None)
@@ -77,8 +79,8 @@ def news(world: World, path: str, lines: CallerLines | None = None) -> dict[str,
 
 
 def is_as_seen(history: History, path: str, since: int) -> bool:
-    """True if the file has again the bytes, mode and type of record `since`, as after a switch to another branch and
-    back.
+    """True if the file has again the bytes, mode and type that it had at record `since`, as after a switch to another
+    branch and back.
     """
     was, now = history.version_at(path, since), history.file(path)
     if was is None or now is None or was.gone or now.gone:

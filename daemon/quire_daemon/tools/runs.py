@@ -75,7 +75,7 @@ class RunParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def decide(params: RunParams, world: World) -> Decision:
-    """Begin or end a run; the reply is a `RunReply`. Raises `Refusal`."""
+    """Begin or end a run (`RunReply`). Raises `Refusal`."""
     return _begin(params, world) if params.action == "begin" else _end(params, world)
 
 
@@ -219,7 +219,9 @@ class _Files:
 
     @property
     def git(self) -> str:
-        """Name of the command of git that the run ran, as it was typed or as its hint has it; `git` of several."""
+        """Name of the git command that the run ran, as in its command line, or else in the hint of a write; `git` if
+        there were several.
+        """
         if self._git_commands:
             return self._git_commands[0] if len(self._git_commands) == 1 else "git"
         named = {command_of(one.hint) for one in self.by_git.values()} - {""}

@@ -1,6 +1,7 @@
 """`saved`: an editor's plugin reports that a user has just saved a file, with the sha256 of its bytes.
 
-The version with exactly these bytes gets the user as its writer (`exact`), unless a call is proved to have made it.
+The version with exactly these bytes gets the user as its writer (evidence `exact`), unless a call is proved to have
+made the version.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class SavedParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: SavedParams, world: World) -> Decision:
-    """Attribute the version with these bytes to the caller; the reply is a `SavedReply`. Raises `Refusal` for a wrong
-    number of hashes.
+    """Attribute the recent version with these bytes to the caller (`SavedReply`). Raises `Refusal` if there are too few
+    or too many hashes.
     """
     if not 1 <= len(params.sha256) <= MOST_HASHES:
         raise Refusal("schema_invalid", f"sha256: must be 1 to {MOST_HASHES} hashes.", argument="sha256")
