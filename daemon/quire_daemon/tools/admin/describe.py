@@ -1,7 +1,7 @@
 """`describe`: the arguments and properties of each tool, so that a client without built-in knowledge can offer them.
 
-The reply suits listings such as MCP's: a flat JSON Schema, a plain description and the four annotations. Alternative
-argument names (`aliases`) are accepted but not listed.
+The reply suits listings such as MCP's: a flat JSON Schema, a plain description and MCP's four annotations (hints).
+Alternative argument names (`aliases`) are accepted but not listed.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def ascii_text(text: str) -> str:
 
 
 def summary(manual: str, changed: str, name: str, most: int = MOST) -> str:
-    """Return the manual of `name`, shortened to `most` characters. `changed` is the effect of changes by other writers;
-    "" omits it.
+    """Return the manual of the tool `name`, shortened to `most` characters. `changed` tells what happens if another
+    writer changed the file; "" omits this.
     """
     heading, _, body = manual.partition("\n")
     lead, *sections = _sections(body)
@@ -85,9 +85,7 @@ def _paragraphs(text: str) -> Sequence[str]:
 
 
 def reply_schema(shape: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's replies, including refusals. Tests check the tools' replies against
-    `shape`.
-    """
+    """Return the JSON Schema of a tool's replies: of a success (`shape`) and of a refusal."""
     (success, refusal), definitions = msgspec.json.schema_components(
         [shape, RefusalReply], ref_template="#/$defs/{name}"
     )
@@ -146,7 +144,7 @@ class DescribeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def offered(settings: Settings, tools: Iterable[str], agent: str = "") -> tuple[str, ...]:
-    """Return the names of the tools offered to `agent`, in order."""
+    """Return the names of the tools that clients offer to `agent`, in order."""
     match settings.mcp.tools:
         case "all":
             return tuple(name for name in tools if page(name).offerable)

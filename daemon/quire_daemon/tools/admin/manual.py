@@ -35,8 +35,8 @@ def decide(params: ManualParams, world: World) -> Decision:
 
 
 def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
-    """Return the reply of `manual`. The part common to all tools follows a single manual, and precedes the complete
-    set.
+    """Return the reply of `manual` for one tool, or for all (None). The part common to all tools follows a single
+    manual, and precedes the complete set.
     """
     listed = [{"name": name, "about": page(name).about} for name in EDITING]
     if dialect is None:

@@ -88,7 +88,7 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 
 def decide_who(params: WhoParams, world: World) -> Decision:
     """Return one entry per caller (uid, agent, agent session), present ones first (`WhoReply`). Connections, processes
-    and named files are known since the daemon's start.
+    and files that a caller named are only known since the daemon's start.
     """
     if params.limit < 1:
         raise Refusal("schema_invalid", "limit: must be at least 1.", argument="limit")
@@ -181,7 +181,7 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
 
 
 def _is_setup(key: bytes, history: History) -> bool:
-    """True for the caller `quire setup`, which disconnects once it has written the configuration."""
+    """True for the caller `quire setup`, which never counts as present."""
     return history.is_setup(history.caller(key).ids[0])
 
 
@@ -202,8 +202,8 @@ def _caller_json(key: bytes, history: History) -> dict[str, Any]:
 
 
 def decide_op_status(params: OpStatusParams, world: World) -> Decision:
-    """Return the outcome of an operation (`OpStatusReply`). Writes completed on disk count as applied even if the log
-    has not recorded that. An operation is logged before its writes, so an unknown one was not applied, unless the
+    """Return the outcome of an operation (`OpStatusReply`). Writes complete on disk count as applied even if the log
+    has not recorded that. An operation is logged before its writes, so an unknown operation was not applied, unless the
     journal has lost records.
     """
     try:

@@ -29,7 +29,9 @@ Work = Mapping[str, int]
 
 
 def written_since(key: bytes, since_ns: int, world: World) -> Work:
-    """Return the existing files that a caller has written since `since_ns`, newest first."""
+    """Return the existing files that the caller `key` has written since `since_ns`, newest first. Undos do not
+    count.
+    """
     history, found = world.history, dict[str, int]()
     for batch in history.last_batches(key, MOST_BATCHES):
         pause()
@@ -52,8 +54,8 @@ def work_json(work: Work) -> list[dict[str, Any]]:
 
 
 def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list[dict[str, Any]]:
-    """Return files that several callers write, the newest first: each caller's lines and definitions, and the common
-    `symbols`.
+    """Return reply entries for files that several callers wrote since `since_ns`, newest first: each caller's lines and
+    definitions, and the common definitions (`symbols`).
     """
     writers: dict[str, list[bytes]] = {}
     for key, work in works.items():
@@ -66,8 +68,8 @@ def collisions(works: Mapping[bytes, Work], since_ns: int, world: World) -> list
 
 
 def _without_children(keys: Sequence[bytes], world: World) -> list[bytes]:
-    """Return the callers without subagents whose parent is also in the list, and with a person and its editors as one,
-    as these do not collide.
+    """Return the callers without those that do not collide with another in the list: subagents with their parent, and
+    the editors of a person with each other.
     """
     who = {key: world.history.writer(world.history.caller(key).ids[0]) for key in keys}
     sessions = {one.agent_session for one in who.values() if one is not None and one.agent_session}
