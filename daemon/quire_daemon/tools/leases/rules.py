@@ -54,7 +54,7 @@ def excludes(held: str, wanted: str) -> bool:
 
 
 def share_ground(a: Lease, b: Lease, world: World) -> bool:
-    """True if both leases cover a common current line, or a common file as a whole."""
+    """True if both leases cover a common file; if both are on lines of one file, a common current line."""
     if not meet(a, b):
         return False
     if a.path != b.path or a.lines is None or b.lines is None:
@@ -108,7 +108,7 @@ def quoted(reason: str) -> str:
 
 
 def breaker(held: Lease, world: World) -> str:
-    """Return who broke the lease, with the reason; "someone" if the record is lost."""
+    """Return the name of who broke the lease, with the reason; "someone" if the record is lost."""
     record = world.history.record(held.broken)
     if record is None:
         return "someone"
@@ -120,8 +120,9 @@ def _span(lines: LineRange) -> str:
 
 
 def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | None, verb: str) -> Refusal:
-    """Build the refusal because of the leases `holding`; `count` is the number of lines of the file `path`, or None. It
-    names the free `lines`, the `kinds` of leases possible there, and the time `after` which everything is free.
+    """Return the refusal to write or claim `path` because of the leases `holding`. `count` is the number of lines of
+    the file, or None. The field `free` has the free `lines`, the `kinds` of leases possible there, and the time `after`
+    which everything is free.
     """
     first = holding[0]
     head = world.history.file(path)
@@ -230,7 +231,7 @@ def _in_earnest(params: P) -> P:
 
 
 def in_the_way(wanted: Lease, held: Iterable[Lease], world: World) -> list[Lease]:
-    """Return the leases in `held` that exclude `wanted`."""
+    """Return the leases of other callers in `held` that exclude the claim `wanted`."""
     return [
         one
         for one in held

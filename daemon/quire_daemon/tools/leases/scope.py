@@ -43,7 +43,7 @@ def covers(lease: Lease, path: str) -> bool:
 
 
 def meet(a: Lease, b: Lease) -> bool:
-    """True if a file may be covered by both leases; lines are ignored. Two globs, or a glob and a folder, are compared
+    """True if both leases may cover the same file; lines are ignored. Two globs, or a glob and a folder, are compared
     only by their literal prefixes, so the result may be True although no path can match both.
     """
     if a.form == FILE:
@@ -103,8 +103,8 @@ def _has_lines(version: Version) -> bool:
 
 
 def carried(lines: LineRange, splices: Iterable[Splice]) -> LineRange:
-    """Return the range of the lines after `splices`. A splice across an end of the range extends it; a splice next to
-    it does not.
+    """Return the range to which `splices` move the lines. A splice across an end of the range extends the range; a
+    splice next to it does not.
     """
     start, stop = lines
     first, last = start, stop
@@ -128,8 +128,8 @@ def apart(a: LineRange | None, b: LineRange | None) -> bool:
 
 
 def disturbs(before: Text, after: Text, lines: LineRange) -> bool:
-    """True if the change from `before` to `after` alters the lines or inserts between them. If the change is ambiguous
-    among equal lines, it counts as outside of `lines` where possible.
+    """True if the change from `before` to `after` alters the lines or inserts between them. A change that could equally
+    be expressed outside of `lines`, because lines are equal, counts as outside.
     """
     splices = changes(before, after)
     for i, s in enumerate(splices):

@@ -121,8 +121,8 @@ class ClaimsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def decide_claim(params: ClaimParams, world: World) -> Decision:
-    """Grant or renew a lease; the reply is a `ClaimReply`. Raises `Refusal`; after `lease_held` the same claim may be
-    granted later.
+    """Grant or renew a lease (`ClaimReply`). Raises `Refusal`: with code `lease_held` if leases of others exclude the
+    claim now.
     """
     if params.renew is not None:
         return _renew(_own(params.renew, world), params, world)
@@ -284,8 +284,8 @@ def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
 
 
 def decide_release(params: ReleaseParams, world: World) -> Decision:
-    """Release leases, or break those of other callers; the reply is a `ReleaseReply`. Raises `Refusal` if without
-    `force` all named leases are those of other callers; a release by path skips these if it also names own leases.
+    """Release leases, or break those of other callers (`ReleaseReply`). Raises `Refusal` if all named leases belong to
+    other callers and `force` is missing; a release by path that also names own leases skips those of others.
     """
     held = _meant(params, world)
     mine = [one for one in held if one.holder == world.who.key]
@@ -313,8 +313,8 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
 
 
 def _meant(params: ReleaseParams, world: World) -> list[Lease]:
-    """Return the leases that a release names; with `all` perhaps none. Raises `Refusal` if it names a lease or path
-    without a lease.
+    """Return the leases that a release names; with `all` there may be none. Raises `Refusal` if there is no such lease,
+    or none on the path.
     """
     if params.lease is not None:
         found = world.history.lease(params.lease)
@@ -345,7 +345,7 @@ def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: Wor
 
 def decide_claims(params: ClaimsParams, world: World) -> Decision:
     """Return the `leases` in force, oldest first, `waiting` claims in their order of service, and the caller's `broken`
-    leases. The reply is a `ClaimsReply`.
+    leases (`ClaimsReply`).
     """
     held = _about(params.path, in_force(world), world)
     queue = _about(params.path, world.queue, world)
