@@ -1,4 +1,4 @@
-"""Guard: predicts the losses of work in the working tree from a command line. Pure."""
+"""Guard: predicts which work in the working tree a command line would discard. Pure."""
 
 from typing import TYPE_CHECKING
 

@@ -45,8 +45,8 @@ class GitWords(NamedTuple):
     behind: tuple[str, ...] | None = None  # operands behind `--`
 
     def has(self, *names: str) -> bool:
-        """True if one of `names` is among the options: a long option, perhaps abbreviated, or a letter in a group of
-        short options.
+        """True if one of `names` is among the options: as a long option, perhaps abbreviated, or as a letter in a group
+        of short options.
         """
         return any(_is(option, name) for option in self.options for name in names)
 
@@ -190,8 +190,8 @@ def _checkout_index(words: GitWords) -> Iterator[Loss]:
 
 
 def over(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the files that a move or copy with these operands may overwrite: the last operand, and the other operands'
-    names in it.
+    """Return the files that a move or copy with these operands may overwrite: the last operand, and in this folder the
+    other operands' names.
     """
     if len(words) < 2:
         return ()
@@ -256,8 +256,8 @@ def index_changes(verb: str, words: Sequence[str]) -> Iterator[IndexChange]:
 
 
 def besides(loss: Loss, changes: Sequence[IndexChange]) -> Iterator[Loss]:
-    """Yield what a command discards, too, because commands before it have changed git's index: what was untracked goes
-    with the index, and what git has no more goes with a clean. All paths are absolute.
+    """Yield what a command discards in addition because earlier commands changed git's index: an added file goes with a
+    reset of the index, a file taken out of it with a removal of untracked files. All paths are absolute.
     """
     since = [n for n, change in enumerate(changes) if change.verb == "commit"]
     for change in changes[since[-1] + 1 if since else 0 :]:
@@ -271,7 +271,7 @@ def besides(loss: Loss, changes: Sequence[IndexChange]) -> Iterator[Loss]:
 
 
 def _common(some: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the files and folders that are in both lists, of which an empty one names everything; None for none."""
+    """Return the files and folders in both lists, where [] names everything; None if there are none."""
     if not (some and others):
         return tuple(some or others)
     found = [*_within(some, others), *_within(others, some)]

@@ -44,15 +44,15 @@ MOST_ALIASES: Final = 4
 
 
 class LossList(NamedTuple):
-    """Losses of a command line, and names that may be git aliases, as they are no known subcommands."""
+    """Losses of a command line, and `unknown`: words that are no known subcommands of git, and may be git aliases."""
 
     losses: list[Loss]
     unknown: list[str]
 
 
 def losses(command: str, folder: str, aliases: Mapping[str, str]) -> LossList:
-    """Return the losses of a command line that runs in `folder`. `aliases` has the known git aliases; "" means that
-    there is no alias of this name.
+    """Return the losses of a command line that runs in `folder`. `aliases` has the known git aliases by name; "" means
+    that there is none.
     """
     found = LossList([], [])
     changes = list[IndexChange]()
@@ -133,7 +133,9 @@ def _split(argv: Sequence[str], folder: str) -> tuple[str, tuple[str, ...], str,
 
 
 def _placed(loss: Loss | IndexChange, folder: str, base: str) -> Loss | IndexChange | None:
-    """Return the loss or change with its paths made absolute; None if all its paths depend on the shell."""
+    """Return the loss or change with absolute paths, in the program's `folder`, or `base` if only the shell knows that;
+    None if only the shell knows the paths.
+    """
     at = loss.folder or folder
     at = base if OPEN in at else at
     paths = tuple(path for path in (_path(word, at) for word in loss.paths) if path)
