@@ -1,8 +1,8 @@
-"""The places of a file that nobody has accepted yet. Pure.
+"""The changed places of a file that nobody has accepted yet (pending). Pure.
 
-The places are those of the difference between two states. A line is accepted if a mark (`WorkAccepted`) has a line with
-the same author's version and the same bytes; so a mark follows its line through edits, undos, renames and rebases, as
-blame does. A removal is accepted if a mark has the same lines as removed.
+The places are those of the difference between two states. A line is accepted if a record `WorkAccepted` (a mark) has a
+line with the same author's version and the same bytes; so a mark follows its line through edits, undos, renames and
+rebases, as blame does. A removal is accepted if a mark has the same lines as removed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REMOVAL_BYTES: Final = 8
 
 
 class PendingHunk(NamedTuple):
-    """A place of a file; lines are of the later version, from 0."""
+    """A pending place of a file; lines are of the later version, from 0."""
 
     start: int
     stop: int  # equal to `start`: lines were only removed above it
@@ -58,7 +58,9 @@ class PendingHunk(NamedTuple):
         return tuple(dict.fromkeys(version.writer for version in self.authors))
 
     def only(self, fits: Callable[[int, Version], bool]) -> PendingHunk | None:
-        """Return the place with those pending lines that fit by number and author; None if there are none."""
+        """Return the place with only those pending lines for which `fits` (line number, author) is True; None if there
+        are none.
+        """
         kept = [(n, version) for n, version in zip(self.pending, self.authors, strict=True) if fits(n, version)]
         return self._replace(pending=tuple(n for n, _ in kept), authors=tuple(v for _, v in kept)) if kept else None
 
@@ -83,7 +85,7 @@ Meant = Callable[[Version], Ownership]
 
 
 def has_work(change: FileChange, history: History, meant: Meant) -> bool:
-    """Return True if somebody who is meant made one of the versions between the two states."""
+    """True if a writer whose work is asked for (`meant`) made a version between the two states, or this is unknown."""
     if not change.differs:
         return False
     found = writing_since(change.path, change.made, _starts(change), history)
@@ -95,14 +97,16 @@ def _starts(change: FileChange) -> IsStart:
 
 
 class LineOrigins:
-    """The origins of lines of versions, each worked out once."""
+    """Cache of the origin (authoring version) of each line of versions."""
 
     def __init__(self, history: History) -> None:
         self.history = history
         self._known: dict[tuple[str, int], Sequence[LineOrigin]] = {}
 
     def of(self, path: str, version: Version) -> Sequence[LineOrigin]:
-        """Return the origin of each line; empty for a removed file, and if bytes of an older version are not held."""
+        """Return the origin of each line; empty for a removed file, and if the journal lacks the bytes of an older
+        version.
+        """
         if version.gone:
             return ()
         key = path, version.seq
@@ -114,7 +118,7 @@ class LineOrigins:
 def pending_hunks(
     change: FileChange, marks: Sequence[WorkAccepted], texts: Mapping[bytes, Text], known: LineOrigins, meant: Meant
 ) -> list[PendingHunk]:
-    """Return the pending places of the writers that are meant. `texts`: texts by sha256 that the journal lacks."""
+    """Return the pending places of the writers that are `meant`. `texts`: texts by sha256 that the journal lacks."""
     path, old, made = change.path, change.old, change.made
     history = known.history
     if not change.differs:
@@ -154,7 +158,7 @@ def _removals(
     meant: Meant,
     history: History,
 ) -> Iterator[PendingHunk]:
-    """Yield the removals of one place, of each writer in a row, that are meant and not accepted."""
+    """Yield the lines removed at one place that are pending, as a place for each run of one writer."""
     for _, run in groupby(range(len(gone)), lambda n: (history.caller_of(versions[n].writer), meant(versions[n]))):
         numbers = [*run]
         part = tuple(gone[n] for n in numbers)
@@ -163,7 +167,7 @@ def _removals(
 
 
 class _Removers:
-    """The versions that removed lines of the earlier state."""
+    """Finds the version that removed a line of the earlier state."""
 
     def __init__(self, change: FileChange, then: Text, history: History) -> None:
         self._change, self._then, self._history = change, then, history
@@ -178,8 +182,8 @@ class _Removers:
         return [self._found.get(number, self._change.made) for number in range(start, stop)]
 
     def _walked(self) -> dict[int, Version]:
-        """Return number of a line of the earlier state → its last remover. A version that only moves lines removes none
-        that another has removed before.
+        """Return line number in the earlier state → version that removed the line last. A version that only moves lines
+        does not count where another version removed the line before.
         """
         change, old = self._change, self._change.old
         steps, before = steps_since_alike(change.path, change.made, _starts(change), self._history) or ([], 0)
@@ -208,7 +212,7 @@ class _Removers:
         return found
 
     def _returning(self, splice: Splice, lines: Sequence[int | None], gone: Set[int | None]) -> list[int | None]:
-        """Return for each line that a splice brings its number in the earlier state if it comes back to its place
+        """Return for each line that a splice adds: its number in the earlier state if the line comes back to its place
         there, else None.
         """
         above = next((n for n in reversed(lines[: splice.start]) if n is not None), -1)
@@ -226,7 +230,9 @@ class _Removers:
 def work_of(
     change: FileChange, hunks: Sequence[PendingHunk], marks: Sequence[WorkAccepted], known: LineOrigins
 ) -> set[int]:
-    """Return the batches by which the writers of these places made them, since the last acceptance before."""
+    """Return the batches by which the writers of these places changed the file, since the last acceptance before the
+    places.
+    """
     path, made = change.path, change.made
     history = known.history
     wrote = {version.seq for hunk in hunks for version in hunk.authors}

@@ -1,7 +1,7 @@
-"""`review`, `accept` and `reject`: what nobody has accepted yet, by writer and turn, and the marks of what somebody has
-accepted or rejected.
+"""`review`, `accept` and `reject`: changes that nobody has accepted yet (pending), by writer and turn, and the marks of
+what somebody has accepted or rejected.
 
-Agents' work is meant, or with `all` everybody's. What the point `since` (such as a commit) has, needs no review. A mark
+They are about agents' work, or with `all` about everybody's, that the point `since` (such as a commit) lacks. A mark
 says who accepts which lines of which version. Rejected work is undone when the turn of its writer has ended
 (`maintenance.rejections`), or at once by `undo` with the marks.
 """
@@ -110,7 +110,7 @@ def review(params: ReviewParams, world: World) -> Decision:
 
 
 def accept(params: ReviewParams, world: World) -> Decision:
-    """Mark the pending places as accepted; the reply is an `AcceptReply`."""
+    """Mark the pending places as accepted (`AcceptReply`)."""
     known = LineOrigins(world.history)
     found, more = _found(params, known, world)
     if world.who.agent:
@@ -126,7 +126,7 @@ def accept(params: ReviewParams, world: World) -> Decision:
 
 
 def _of_others(found: _Found, world: World) -> Iterator[tuple[FileChange, list[PendingHunk], Any]]:
-    """Yield the places without the caller's own lines: no agent accepts its own work."""
+    """Yield the files and places without the caller's own lines: no agent accepts its own work."""
     own = partial(is_own, who=world.who, history=world.history)
     for change, hunks, texts in found:
         left: list[PendingHunk] = []
@@ -140,7 +140,7 @@ def _of_others(found: _Found, world: World) -> Iterator[tuple[FileChange, list[P
 
 
 def reject(params: ReviewParams, world: World) -> Decision:
-    """Mark the pending places as rejected; the reply is a `RejectReply`."""
+    """Mark the pending places as rejected (`RejectReply`)."""
     history = world.history
     known, marks = LineOrigins(history), all_marks(history)
     found, more = _found(params, known, world)
@@ -167,7 +167,7 @@ def reject(params: ReviewParams, world: World) -> Decision:
 
 
 def is_at_work(key: bytes, present: Mapping[bytes, Present], history: History, now_ns: int) -> bool:
-    """Return True while a turn or a call of this caller is under way."""
+    """True while a turn or a call of this caller is under way."""
     there = present.get(key)
     if there is not None and there.in_turn and not there.gone:
         return True
@@ -178,7 +178,7 @@ _Found = list[tuple[FileChange, list[PendingHunk], Mapping[bytes, Text]]]
 
 
 def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Found, int]:
-    """Return the files with pending places that fit the arguments, and the number of further ones. Raises `Refusal`."""
+    """Return (the files with pending places that fit the arguments, the number of further files). Raises `Refusal`."""
     history = world.history
     params = spelled_out(params, history)
     first = history.first_scan()
@@ -212,14 +212,14 @@ def _found(params: ReviewParams, known: LineOrigins, world: World) -> tuple[_Fou
 
 
 def _is_as_found(path: str, history: History) -> bool:
-    """Return True for a file that nobody has changed since it was captured first."""
+    """True for a file that nobody has changed since the first scan recorded it."""
     pause()
     head = history.file(path)
     return head is None or (head.writer == OUTSIDE and head.evidence == CAPTURED)
 
 
 def _meant(params: ReviewParams, history: History) -> Meant:
-    """Return the claim of the named writer; else of agents, or of everybody."""
+    """Return version → the claim to it of the named writer; without a name, of agents, or with `all` of everybody."""
     whose = Whose(history, params.writer, turn=params.turn)
     if params.writer or params.all:
         return whose.of_version
@@ -241,7 +241,7 @@ def _span(params: ReviewParams) -> tuple[int, int] | None:
 
 
 def _part(hunk: PendingHunk, span: tuple[int, int] | None, upto: int | None) -> Iterator[PendingHunk]:
-    """Yield the part of a place within the lines `span`, and written up to record `upto`; None: no limit."""
+    """Yield the place with only its pending lines within `span`, and written up to record `upto` (None: no limit)."""
     start, stop = span or (0, 1 << 62)
     if not hunk.pending:
         made = max(version.seq for version in hunk.authors)
@@ -312,7 +312,7 @@ def _hand(version: Version, history: History) -> _Hand:
 
 
 def _writers(hunk: PendingHunk, history: History) -> list[_Hand]:
-    """Return the writers of a hunk's lines, each once."""
+    """Return the writers of a hunk's lines, each once, with any doubt about them."""
     found: dict[tuple[bytes, str], _Hand] = {}
     for writer, mark in (_hand(version, history) for version in dict.fromkeys(hunk.authors)):
         found.setdefault((history.caller_of(writer) or b"%d" % writer, mark), (writer, mark))
@@ -324,7 +324,7 @@ def _writer_json(writer: int, mark: str, history: History) -> dict[str, Any]:
 
 
 def _by_turn(hunks: Iterable[PendingHunk], history: History) -> Iterator[tuple[_Hand, str, int]]:
-    """Yield (a writer, its turn, number of pending or removed lines), in the order of the files."""
+    """Yield (writer, turn, number of pending or removed lines) for each turn, in the order of the files."""
     newest: dict[tuple[bytes, str, str], int] = {}
     lines = Counter[tuple[bytes, str, str]]()
     for version, many in Counter(version for hunk in hunks for version in hunk.authors).items():
