@@ -1,8 +1,8 @@
 """The tool `apply_patch`: a patch of several files as one batch, all or none.
 
-The patch's text proves what its caller has read: it is applied to the current files, and changes of other writers are
-only reported. If the caller names a version (`expectedSha256ByPath`, `base`), it must be the current one, or the patch
-is rebased from it; a removal without text requires that the caller was shown the current bytes.
+The text that a patch quotes proves what its caller has read: the patch is applied to the current files, and changes of
+other writers are only reported. If the caller names a version (`expectedSha256ByPath`, `base`), it must be the current
+one, or the patch is rebased from it; a removal without text requires that the caller was shown the current bytes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PatchParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def paths_of(params: PatchParams) -> Sequence[str]:
-    """Return every path in the call; none for a malformed patch, which `decide` refuses."""
+    """Return every path in the call; () for a malformed patch, which `decide` refuses."""
     try:
         files = parse_patch(params.patch)
     except Refusal:
@@ -102,8 +102,8 @@ def decide(params: PatchParams, world: World) -> Decision:
 
 
 def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
-    """Merge an envelope's sections for one file, as all their hunks refer to the file before the call; sections of a
-    unified diff are not merged.
+    """Return the patch with its parts for one file merged, as all their hunks refer to the file before the call; parts
+    of a unified diff are not merged.
     """
     found: dict[tuple[str, int], FilePatch] = {}
     for index, file in enumerate(files):
@@ -125,7 +125,7 @@ def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
 
 
 def _require_apart(files: Sequence[FilePatch], world: World) -> None:
-    """Raise `Refusal` if the patch names a file twice, or needs a name both as a file and as a folder."""
+    """Raise `Refusal` if the patch names a path twice, or needs a name both as a file and as a folder."""
     named: dict[str, FilePatch] = {}
     for file in files:
         for given in file.paths:
@@ -182,7 +182,7 @@ def _reply(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
 
 
 class _Knowledge(msgspec.Struct, frozen=True):
-    """The version of a file that the caller has read or stated."""
+    """The base of one file in a patch: the version that the caller has read or stated."""
 
     basis: Basis
     stated: bool = False  # the caller stated the bytes
@@ -197,8 +197,8 @@ class _Call:
         self.expected = {world.files[given].path: digits for given, digits in params.expected.items()}
 
     def require_expected(self, files: Sequence[FilePatch]) -> None:
-        """Check `expectedSha256ByPath` for paths that the patch creates or does not change. Raises `Refusal` if one
-        differs.
+        """Raise `Refusal` if the disk differs from `expectedSha256ByPath` at a path that the patch creates or does not
+        change.
         """
         changed = {self.world.files[file.path].path for file in files if file.kind != "add"}
         made = {self.world.files[path].path for file in files for path in file.paths} - changed
@@ -218,7 +218,7 @@ class _Call:
                 raise self._not_as_expected(now, digits)
 
     def decide(self, file: FilePatch, before: int) -> Decision:
-        """Return the decision for one file; `before` events of the batch precede its own. Raises `Refusal`."""
+        """Return the decision for one file, after `before` events for other files of the patch. Raises `Refusal`."""
         now = self.world.files[file.path]
         world = replace(self.world, next_seq=self.world.next_seq + before)
         try:
@@ -287,8 +287,8 @@ class _Call:
         return conclude(self._result(now, there, text, after, plan, basis, lines), world)
 
     def _plan(self, file: FilePatch, known: _Knowledge, text: Text, rebase: bool) -> tuple[_Knowledge, Plan]:
-        """Return the plan on the stated base, else on the current file. With `rebase`, a patch that fits the caller's
-        unstated base is planned on that base.
+        """Return (knowledge, plan): the plan on the base if the caller stated it or, with `rebase`, if the patch fits
+        it; else on the current file.
         """
         basis = known.basis
         if known.stated:
@@ -348,8 +348,8 @@ class _Call:
     # ── what the caller knows ──
 
     def _knowledge(self, now: FileNow, text: Text, world: World, proven: bool) -> _Knowledge:
-        """Return the version that the caller has read or stated. Raises `Refusal` if the path was expected not to
-        exist, or the journal does not hold the stated bytes.
+        """Return the version that the caller has read or stated. Raises `Refusal` if the caller expects no file, or
+        stated bytes that the journal lacks. `proven`: as of `find_basis`.
         """
         digits, actual = self.expected.get(now.path), text.blob.hex()
         if digits is None or (digits == actual and self.params.base):
@@ -366,8 +366,8 @@ class _Call:
         return _Knowledge(basis, stated=True, stale=digits != actual, hashes=hashes)
 
     def _refuse_unknown(self, now: FileNow, world: World, proof: str) -> Decision | None:
-        """Return the refusal of a removal or move without text if the caller does not know the current file, else None.
-        `proof` is "shown" if reads count (removal), "stated" if only stated bytes do (move).
+        """Return the refusal of a removal or move that quotes no text, if the caller's base is not the current file;
+        else None. `proof` is "shown" if a base that was only read counts too (removal), "stated" if not (move).
         """
         text = now.text
         if text is None:

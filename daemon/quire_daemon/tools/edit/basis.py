@@ -1,4 +1,4 @@
-"""The caller's base of a file: the version that it names, or the last version that it was shown.
+"""The caller's base of a file: the version that the call names, or the last version that the caller was shown.
 
 If another writer changed the file since, a call that relies on the base is refused (`stale_replies`) or rebased.
 """
@@ -25,8 +25,8 @@ MOST_SEARCHED: Final = 1000
 
 
 class Basis(msgspec.Struct, frozen=True, dict=True):
-    """Base version of a call and the current text. `version` is None if the caller was never shown the file and names
-    no version; `others` are later versions by other writers, oldest first.
+    """Base version of a call and the current text (`now`). `version` is None if the caller was never shown the file and
+    names no version; `others` are later versions by other writers, oldest first.
     """
 
     version: Version | None
@@ -43,14 +43,14 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def behind(self) -> bool:
-        """True if the current text differs from the base. If `others` (versions by other writers) is empty, the caller
-        itself changed it.
+        """True if the current text differs from the base: other writers changed it, or, if `others` is empty, the
+        caller itself.
         """
         return self.text is not self.now
 
     @cached_property
     def steps(self) -> tuple[tuple[Splice, ...], ...]:
-        """The changes since the base, one per version; one change in all if the journal lacks versions in between."""
+        """The changes since the base, one per version; a single change if the journal lacks versions in between."""
         if len(self._walked) == 1 and self.behind:
             return (diff(self.text, self.now),)
         return tuple(
@@ -99,7 +99,7 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return moved
 
     def carried(self, lines: Ranges) -> list[tuple[int, int]]:
-        """Return the current ranges of these lines of the base, without lines that were changed."""
+        """Return these lines of the base at their current line numbers, without lines that were changed."""
         at = list(lines)
         for step in self.steps:
             at = carry_ranges(step, at)
@@ -134,9 +134,9 @@ def on_stale(params: WriteArguments, world: World) -> str:
 def find_basis(
     params: WriteArguments, now: FileNow, text: Text, world: World, stale: str, proven: bool = False
 ) -> Basis:
-    """Return the caller's base for the file `now`. Raises `Refusal` with code `stale` for a stated base that is no
-    version of the path. `proven`: the call quotes the text that it changes, so an unstated base without held bytes is
-    ignored.
+    """Return the caller's base for the file `now`. Raises `Refusal` with the code `stale` if the caller names a base
+    that is no version of the path. `proven`: the call quotes the text that it changes, so the last version shown is no
+    base if the journal lacks its bytes.
     """
     history, who = world.history, world.who
     if params.stated_sha256:
@@ -155,9 +155,8 @@ def find_basis(
 
 
 def never_read(params: WriteArguments, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
-    """Return the warning that the caller was never shown the file that it changes, else an empty list; `told` describes
-    the change. The change is still made: the caller may have read the file by other means, and the journal holds the
-    old bytes.
+    """Return the warning that the caller was never shown the file that it changes, else []. `told` says what was done
+    nevertheless: the caller may have read the file by other means, and the journal holds the old bytes.
     """
     if params.stated_base or params.stated_sha256 or world.history.shown(world.who.key, now.path) is not None:
         return []
@@ -179,8 +178,8 @@ def find_basis_of_whole(params: WriteArguments, now: FileNow, text: Text, world:
 def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
     """Return the base of a call made against `version`: its text, and later versions by other writers.
 
-    If the journal lacks that text: raise `Refusal` with code `stale` if another writer has changed the file since, and
-    else return the current text as a base without a version.
+    If the journal lacks that text: raise `Refusal` with the code `stale` if another writer has changed the file since,
+    and else return the current text as a base without a version.
     """
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)

@@ -45,7 +45,7 @@ def decide_delete(params: DeleteParams, world: World) -> Decision:
 
 def deletion(params: WriteArguments, now: FileNow, world: World, meant: WriteArguments | None = None) -> Decision:
     """Return the decision that removes the file `now`, or a refusal if another writer changed it since the caller's
-    base. `meant` has the arguments as the caller stated them, if `params` state more. Raises `Refusal`.
+    base. `meant` has the arguments as the caller gave them, if `params` were completed. Raises `Refusal`.
     """
     require_file(now, world)
     require_own_name(now)

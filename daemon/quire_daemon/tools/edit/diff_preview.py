@@ -1,4 +1,4 @@
-"""The lines around a change in a reply, with fresh anchors, within limits."""
+"""The changed lines and some around them for a reply, with fresh anchors, within limits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ROW_CHARS: Final = 1_000
 def localised_diff(
     before: Text, after: Text, splices: Sequence[Splice], most: int = MOST_ROWS
 ) -> tuple[list[str], Ranges, bool]:
-    """Return the rows of the change, their lines in `after`, and True if rows were left out. A row is that of a hashed
-    read after ` `, `+` or `-`; removed lines have their old number and hash.
+    """Return (rows of the change, lines of `after` in these rows, True if rows were left out). A row is ` `, `+` or `-`
+    before a line as a hashed read shows it; removed lines have their old number and hash.
     """
     marked = list(islice(_marked(splices, len(after)), most + 1))
     cut = len(marked) > most
@@ -51,7 +51,7 @@ def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]
 
 
 def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[int], Ranges]:
-    """Return the line numbers (from 0) in and around `ranges`, at most `most`: singly, and as ranges."""
+    """Return the line numbers (from 0) in and around `ranges`, at most `most`: as a list, and as ranges."""
     wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)
     lines = list(islice((line for start, stop in wanted for line in range(start, stop)), most))
     return lines, ranges_of(lines)

@@ -1,4 +1,4 @@
-"""The tool `edit_file`: runs the dialect, refuses folders, and answers a call without sha256 with one that would
+"""The tool `edit_file`: runs the dialect, refuses folders, and replies to a call without sha256 with a call that would
 succeed.
 
 `appliedEdits` and `beforeSha256` describe the file with the caller's sha256, even if the edits were then rebased.
@@ -31,8 +31,8 @@ def _decide(params: FileParams, now: FileNow, world: World) -> Decision:
 
 
 def _with_the_call_that_would_do(params: FileParams, now: FileNow, world: World) -> Refusal:
-    """Build the refusal of a call in the form of MCP's filesystem server, which has no sha256 or has `dryRun`. It
-    contains a call that would succeed, or the reason why no edit matches.
+    """Return the refusal of a call in the form of MCP's filesystem server, which lacks the sha256 or has `dryRun`. The
+    refusal contains a call that would succeed, or the reason why no edit matches.
     """
     argument = "dryRun" if params.expectedSha256 else "expectedSha256"
     said = "Object missing required field `expectedSha256`, the sha256 of the file that you read"

@@ -56,7 +56,9 @@ Warnings = Sequence[dict[str, Any]]
 
 
 def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxyType({})) -> Tool[P]:
-    """Return the tool of `dialect`; requests that another tool executes go to the tool of that name in `tools`."""
+    """Return the tool of `dialect`. A request that another tool executes, such as a view, goes to the tool of that name
+    in `tools`.
+    """
 
     def handed_over(params: P) -> tuple[Tool[Any], Any] | None:
         meant = dialect.in_other_words(params)
@@ -102,8 +104,8 @@ def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()
 
 
 def answering(params: WriteArguments, world: World, work: Callable[[FileNow], Decision]) -> Decision:
-    """Return the decision of `work` on the caller's file. A raised `Refusal` also gets other writers' changes of that
-    file.
+    """Return what `work` decides on the caller's file. A `Refusal` that is raised also tells other writers' changes of
+    that file.
     """
     now = world.files[params.path]
     try:
@@ -114,7 +116,7 @@ def answering(params: WriteArguments, world: World, work: Callable[[FileNow], De
 
 
 def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings = ()) -> Decision:
-    """Return the decision for the file `now`. Raises `Refusal`."""
+    """Return the decision of an edit of the file `now`. Raises `Refusal`."""
     text = require_text(now, world)
     lost = require_captured(now, params.allow_uncaptured)
     proof = dialect.proof(params)
@@ -168,7 +170,9 @@ class _Call(msgspec.Struct, frozen=True):
         return on_stale(self.params, self.world)
 
     def plan_on(self, text: Text, shown: Ranges | None) -> Plan:
-        """Return the dialect's plan on `text`. A `Refusal` for a missing anchor also says where its line is now."""
+        """Return the dialect's plan on `text`. A `Refusal` for an anchor without a line says which version had the
+        line, and who changed it.
+        """
         try:
             return self.dialect.plan(self.params, Sight(text, shown), self.world.settings)
         except Refusal as refused:
@@ -179,7 +183,7 @@ class _Call(msgspec.Struct, frozen=True):
             raise
 
     def plan_made_for_base(self) -> Plan | None:
-        """Return the plan on the base; None if the base is the current text, or the dialect refuses it there. Raises
+        """Return the plan on the base; None if the base is the current text, or the dialect refuses the base. Raises
         `Refusal` for several matches.
         """
         if not self.basis.behind:
@@ -192,9 +196,9 @@ class _Call(msgspec.Struct, frozen=True):
             return None
 
     def plan_on_known(self) -> tuple[Plan, Text] | None:
-        """Return the plan on the base with only the caller's own later changes, and that text. None if the caller or
-        other writers made no change, the changes conflict, or the dialect refuses; raises `Refusal` for several
-        matches.
+        """Return (plan, text): the plan on the base with only the caller's own later changes, and that text. None if
+        the caller or the other writers made no change, these changes conflict, or the dialect refuses that text; raises
+        `Refusal` for several matches.
         """
         if not self.basis.others or not any(isinstance(step, ByCaller) for step in self.basis.steps):
             return None
@@ -209,8 +213,8 @@ class _Call(msgspec.Struct, frozen=True):
             return None
 
     def finish_rebased(self, plan: Plan, known: Text, warnings: Warnings) -> Decision:
-        """Return the decision for a plan on `known`, the base with only the caller's own changes, rebased over the
-        changes of other writers.
+        """Return the decision for a plan on `known` (the base with only the caller's own changes): the plan is rebased
+        over the changes of other writers, or refused.
         """
         steps = self.basis.steps
         step = ByOthers() if all(isinstance(step, ByOthers | ByCaller) for step in steps) else ()
@@ -229,8 +233,8 @@ class _Call(msgspec.Struct, frozen=True):
         return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
 
     def built_on(self, plan: Plan) -> Warnings:
-        """Return the warning that a plan changes a line that another writer changed since the caller read it; else
-        empty.
+        """Return the warning that the plan changes a line which another writer changed after the caller read it; else
+        ().
         """
         if not self.basis.others:
             return ()
@@ -259,14 +263,14 @@ class _Call(msgspec.Struct, frozen=True):
         return next(changed_it, others[-1])
 
     def images(self, lines: Sequence[int]) -> list[tuple[int, int | None]]:
-        """Return (line of the base, its current line number) for sorted lines; None for a changed line."""
+        """Return (line of the base, its current number, or None if it was changed) for sorted lines."""
         at: list[int | None] = list(lines)
         for step in self.basis.steps:
             at = shift_lines(step, at)
         return list(zip(lines, at, strict=True))
 
     def gone_by_own_hand(self, lines: Sequence[int]) -> list[int]:
-        """Return those of `lines` (sorted, of the base) that the caller itself has changed or removed since."""
+        """Return the lines among `lines` (sorted, of the base) that the caller itself has changed or removed since."""
         at: list[int | None] = list(lines)
         gone: set[int] = set()
         for step in self.basis.steps:
@@ -279,15 +283,15 @@ class _Call(msgspec.Struct, frozen=True):
         return sorted(gone)
 
     def elsewhere(self, lines: Sequence[int]) -> list[int]:
-        """Return those of `lines` (sorted, of the base) that were moved or changed since."""
+        """Return the lines among `lines` (sorted, of the base) that were moved or changed since."""
         ranges = ranges_of(lines)
         if merge_ranges(self.basis.carried(ranges)) == ranges:
             return []
         return [line for line, image in self.images(lines) if image != line]
 
     def torn(self, plan: Plan, conflict: RebaseConflict) -> Sequence[int]:
-        """Return the lines of the base that the call names and that were changed since; if there are none, those in the
-        conflict.
+        """Return the lines of the base that the call names and that were changed since; if there are none, the lines
+        where the plan and the change conflict.
         """
         mine = touched(plan.splices[conflict.index : conflict.index + 1], len(self.basis.text))
         near = {line for start, stop in mine for line in range(start, stop)}
@@ -295,10 +299,11 @@ class _Call(msgspec.Struct, frozen=True):
         return changed or sorted(near.intersection(plan.anchors) or near)
 
     def unseen(self, plan: Plan) -> Sequence[int]:
-        """Return the base lines that the plan names and the caller was not shown.
+        """Return the base lines that the plan names and the caller was not shown, or was shown under another number
+        while the plan names them by number.
 
-        They count only if another writer changed the file after the oldest version that the caller knows, up to the
-        base. A line named by number counts if it was shown under another number.
+        Lines that were never shown count only if another writer may have written them: between the oldest version that
+        the caller knows and the base.
         """
         shown, since = self.basis.shown, self.basis.since
         if shown is None or self.basis.version is None or not plan.anchors:
@@ -343,7 +348,9 @@ class _Call(msgspec.Struct, frozen=True):
         return lines_of(plan.splices, plan.anchors)
 
     def refuse(self, needs: Ranges | None, conflict: RebaseConflict | None = None) -> Decision:
-        """Return the refusal for a file that has changed since the caller's base."""
+        """Return the refusal because of changes since the caller's base. `needs`: lines of the base that the call
+        concerns; None: all.
+        """
         missing = self.missing_now()
         stale = Stale(self.dialect.name, self.dialect.stale, self.basis, self.now, needs, conflict, missing=missing)
         return refuse_stale(stale, self.world, self.params.dry_run)
@@ -365,7 +372,7 @@ class _Call(msgspec.Struct, frozen=True):
     def finish(
         self, plan: Plan, splices: tuple[Splice, ...], lines: CallerLines, across: dict[str, Any], warnings: Warnings
     ) -> Decision:
-        """Return the decision that applies `splices` to the current file, after the checks."""
+        """Return the decision that writes the current file with `splices` applied, or refuses the result."""
         if plan.by_number:
             told = "the numbers were taken as the file is now"
             warnings = [*warnings, *never_read(self.params, self.now, self.world, told)]
@@ -401,7 +408,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def mismatch(lines: Sequence[int], path: str) -> Refusal:
-    """Build the refusal for lines (from 0) that differ from those that the caller was shown."""
+    """Return the refusal for lines (from 0) that differ from those that the caller was shown."""
     numbers = sorted({line + 1 for line in lines})
     said = ", ".join(map(str, numbers[:MOST_NAMED])) + (", …" if len(numbers) > MOST_NAMED else "")
     what = f"Line {said} is not the line that was" if len(numbers) == 1 else f"Lines {said} are not the lines that were"

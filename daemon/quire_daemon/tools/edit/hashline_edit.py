@@ -1,4 +1,4 @@
-"""The tool `hashline_edit`: the dialect, and its operations on whole files."""
+"""The tool `hashline_edit`: the dialect, and its operations that remove or rename a whole file."""
 
 from __future__ import annotations
 

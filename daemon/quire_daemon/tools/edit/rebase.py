@@ -1,8 +1,8 @@
 """Rebase of a plan from a caller's base over later changes of other writers.
 
-Both sides are merged as by `merge3`. The plan is applied only if, in every alignment, an unchanged line lies between it
-and the other changes. A splice that another writer has already made identically counts as done. Over the caller's own
-changes the plan is mapped line by line.
+Both sides are merged three-way (`merge3`). The plan is applied only if, however equal lines are matched, an unchanged
+line lies between it and the other changes. A splice that another writer has already made identically counts as done.
+Over the caller's own changes the plan is mapped line by line.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def carried(
     alone: bool = False,
 ) -> tuple[Splice, ...] | RebaseConflict:
     """Return `splices` rebased over every step, or the first conflict. `texts` has the text before the first step and
-    after each; `alone` means that all steps are the caller's. A splice that another writer has already made becomes one
-    without effect.
+    after each; `alone` means that all steps are the caller's. A splice that another writer has already made loses its
+    effect.
     """
     at = tuple(splices)
     stop = 0
@@ -85,8 +85,8 @@ def _over_own(
 def _over_others(
     splices: Sequence[Splice], before: Text, after: Text, final_break: bool | None, known: bool
 ) -> tuple[Splice, ...] | RebaseConflict:
-    """Return splices of `before` as splices of `after`, or a conflict. `known`: only other writers changed the text in
-    between.
+    """Return splices of `before` as splices of `after`, or a conflict. `known`: certainly no change between the two
+    texts is the caller's.
     """
     merged = merge(before, apply(before, splices, final_break), after)
     theirs = diff(before, after)
@@ -116,7 +116,9 @@ def _lands(splices: Sequence[Splice], after: Text, final_break: bool | None, mer
 def _placed(
     splices: Sequence[Splice], theirs: Sequence[Splice], met: Sequence[Block], after: Text
 ) -> tuple[Splice, ...]:
-    """Return each splice at its new line number; one that another writer has already made has no effect."""
+    """Return each splice at its new line number; a splice that another writer has already made replaces lines by
+    themselves.
+    """
     placed = [Splice(k, m, tuple(after.lines[k:m]), tuple(after.breaks[k:m])) for _, _, k, m in met]
     rest = (mine for mine in splices if not any(i <= mine.start and mine.stop <= j for i, j, *_ in met))
     placed += [_at(mine, sum(s.shift for s in theirs if s.stop <= mine.start)) for mine in rest]
@@ -154,5 +156,5 @@ def _moved(removal: Splice, before: Text, theirs: Sequence[Splice]) -> bool:
 
 
 def touched(splices: Iterable[Splice], length: int) -> list[tuple[int, int]]:
-    """Return the lines that a plan replaces, and the lines next to its insertions."""
+    """Return the ranges of lines that a plan replaces, and of the lines next to its insertions."""
     return [(s.start, s.stop) if s.start < s.stop else (max(s.start - 1, 0), min(s.start + 1, length)) for s in splices]

@@ -12,8 +12,8 @@ from quire_daemon.tools.edit import engine
 
 
 def decide(params: RegexParams, world: World) -> Decision:
-    """Return the decision for one call. Raises `Refusal`, or `NeedsSearch` if the result of its search is not in
-    `world.found`; the caller then searches and decides again.
+    """Return the decision for one call. Raises `Refusal`, or `NeedsSearch` if `world.found` lacks the result of the
+    search, which a worker then makes before the call is decided again.
     """
     return engine.decide(replace(REGEX_REPLACE, plan=planning(world.found)), params, world)
 

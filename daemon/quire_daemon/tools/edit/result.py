@@ -1,7 +1,7 @@
 """Turns a file's new text into the records, the write and the reply common to all writing tools.
 
-The checkpoint that seeds 000 and 002 require of an edit is its base version: `FileWritten` with `base` commits it. Only
-a rollback has records of its own.
+The checkpoint that seeds 000 and 002 require of an edit is its base version: the record `FileWritten` commits it. Only
+a rejected edit has records of its own for it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def judge(
     asked: str, settings: Safety, path: str, before: Text, after: Text, splices: Sequence[Splice], grammars: Grammars
 ) -> Callable[[], Verdict]:
     """Start the safety check of a result; `asked` is `strict`, `warn` or `off`. Returns a function that waits for the
-    grammar workers and returns the verdict.
+    check by grammar workers, and returns its verdict.
     """
     actions = {kind: getattr(settings, kind) or _ACTIONS[asked] for kind in _KINDS}
     if not {*actions.values()} - {"off"}:
@@ -163,8 +163,8 @@ def _no_undo(result: Result) -> list[dict[str, str]]:
 
 
 def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]]:
-    """Return the reason why the journal must not hold the new bytes ("" if it may), and a warning if the reason is new.
-    A secret file name excludes the file permanently; otherwise its content decides.
+    """Return (the reason why the journal must not hold the new bytes, or ""; a warning if the reason is new). A secret
+    file name excludes the file permanently; otherwise the content decides.
     """
     now = result.now
     why = now.uncaptured
@@ -178,8 +178,8 @@ def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]
 def withheld(
     path: str, after: Text, world: World, splices: Sequence[Splice] | None = None
 ) -> tuple[str, list[dict[str, str]]]:
-    """Return the reason why the journal must not hold a text ("" if it may), with a warning; the file name is not
-    considered. `splices`: changes since a text that the journal holds; only their lines are scanned.
+    """Return (the reason why the journal must not hold a text, or ""; a warning about it), without regard to the file
+    name. `splices`: changes since a text that the journal holds; only their lines are scanned.
     """
     if world.history.purged(after.blob):
         message = f"These bytes were purged from the journal; it keeps only the hash of {path}: there is no undo of it."
@@ -198,7 +198,9 @@ def withheld(
 
 
 def _writes(result: Result, seq: int, lost: str) -> list[Write]:
-    """Return the writes of a result. For a rename the new name is written before the old name is removed."""
+    """Return the file writes of a result. For a rename with changes the new name is written before the old one is
+    removed.
+    """
     now, after, to = result.now, result.after, result.to
     if to is None:
         return [Put(seq, now.path, after.data, now.mode, now, after, bool(lost))]
@@ -303,7 +305,7 @@ def _binary(path: str) -> dict[str, str]:
 
 
 def _echoed(result: Result) -> list[dict[str, Any]]:
-    """Return a warning if a new line begins with the line prefix of a read, which was probably copied along. Empty if a
+    """Return a warning if a new line begins with the prefix of a line in a read, probably copied along; [] if a
     replaced line had such a prefix too.
     """
     moved = looked_at = 0

@@ -55,7 +55,7 @@ MOST_OF_ANCHOR: Final = 40
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """Facts of a refusal because of changes by other writers."""
+    """What a refusal because of changes by other writers tells."""
 
     tool: str
     code: str
@@ -69,7 +69,7 @@ class Stale(msgspec.Struct, frozen=True):
 
 
 def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
-    """Return the refusal of a stale call. Its records are the refusal, and the lines that it shows the caller."""
+    """Return the refusal, with two records: of the refusal, and of the lines that the refusal shows the caller."""
     basis, now = stale.basis, stale.now
     others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
     lines = _lines(basis, now, stale.needs)
@@ -115,8 +115,8 @@ def refuse_mismatch(
     about: Ranges | None = None,
 ) -> Decision:
     """Return the refusal for named lines that differ from those that the caller was shown; raises `Refusal` for lines
-    beyond the file. Its message shows, with current references, the lines at these numbers, the new places of the old
-    lines, and lines with the same IDs. `about`: all lines of the call, if known.
+    beyond the file. The message shows, with fresh anchors, the lines at these numbers, the old lines where they are
+    now, and lines with the same hash. `about`: all lines of the call, if known.
     """
     named = [line - 1 for line in refused.details["mismatched_lines"]]
     if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:

@@ -10,7 +10,9 @@ from quire_journal.model import Refusal, counted
 
 
 def decide(params: ReadParams, world: World) -> Decision:
-    """Return the lines of a file as `read_file`, or the paths in a folder, with "/" after folders. Raises `Refusal`."""
+    """Return the lines of a file, as `read_file` does, or the paths in a folder, with "/" after folders. Raises
+    `Refusal`.
+    """
     now = world.files[params.path]
     return _folder(params, now) if now.kind == "folder" else read.decide(params, world)
 

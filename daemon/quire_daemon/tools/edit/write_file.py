@@ -51,7 +51,7 @@ class WriteParams(OfVersion, frozen=True, kw_only=True):
 
 
 def decide(params: WriteParams, world: World) -> Decision:
-    """Write the file. Raises `Refusal` if the caller does not prove to know the current file."""
+    """Write the file. Raises `Refusal` unless the caller names the version, or the sha256, that it replaces."""
     return answering(params, world, lambda now: _decide(params, now, world))
 
 
@@ -94,7 +94,7 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
 
 def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
     """Return ("", base) if the file is unchanged since the caller's base, else (refusal code, base). Raises `Refusal`
-    if the caller names no known base.
+    if the caller names no base, or an unknown one.
     """
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
         version = version_with(world.history, now.path, params.expectedSha256)
@@ -116,8 +116,8 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
 
 
 def _with_own(basis: Basis) -> Basis:
-    """Return the base with all later versions, also the caller's, as `others`: writing a whole file would also replace
-    the caller's own concurrent edits.
+    """Return the base with all later versions, also the caller's, as `others`: writing a whole file would also
+    overwrite the caller's own concurrent edits.
     """
     if basis.version is None:
         return basis
