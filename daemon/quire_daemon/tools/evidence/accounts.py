@@ -1,6 +1,4 @@
-"""An agent's claims about the files of an announced call, by file name. A patch is parsed once for all files that are
-compared with it.
-"""
+"""An agent's claims about the files of an announced call, by file name. A patch is parsed once, not for each file."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ class CallAccounts(NamedTuple):
 
     @classmethod
     def of(cls, call: AnnouncedCall) -> CallAccounts:
-        """Return the call with its claims. A malformed or too long patch makes none."""
+        """Return the call with its claims, without those of a malformed or too long patch."""
         found: dict[str, list[Account]] = defaultdict(list)
         effort = Effort(END)
         for payload in call.payloads:
@@ -46,7 +44,7 @@ class CallAccounts(NamedTuple):
 
 
 def same(name: str, path: str) -> bool:
-    """Return True if `name`, absolute or relative, means the file of the workspace at `path`. Agents use both forms."""
+    """True if `name`, absolute or relative, means the file of the workspace at `path`. Agents use both forms."""
     name = name.removeprefix("./")
     return name == path or (name.endswith(f"/{path}") and name.startswith("/"))
 

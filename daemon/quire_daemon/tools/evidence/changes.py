@@ -31,9 +31,7 @@ def plain_layout(text: bytes) -> bytes:
 
 
 def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
-    """Return True if only layout, and perhaps the order of lines, changed, as a formatter does. Raises
-    `EffortSpentError`.
-    """
+    """True if only layout, and perhaps the order of lines, changed, as a formatter does. Raises `EffortSpentError`."""
     effort.spend(2 * (len(before) + len(after)))
     was, now = plain_layout(before), plain_layout(after)
     if was == now or len(was) != len(now):
@@ -43,7 +41,7 @@ def sets_layout(before: bytes, after: bytes, effort: Effort) -> bool:
 
 
 def looks_generated(path: str, data: bytes) -> bool:
-    """Return True for a generated file, recognised by its name or its header."""
+    """True for a generated file, recognised by its name or its header."""
     return _CALLED_SO.search(path) is not None or _SAYS_SO.search(data[:HEAD_BYTES]) is not None
 
 

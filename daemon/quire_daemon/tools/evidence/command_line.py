@@ -1,7 +1,7 @@
 """Decides whether a shell command line explains a file's change. Pure.
 
 A writing program must name the file or its folder, or be of a kind that writes such files without naming them
-(`programs`). In doubt it does not explain the change.
+(`programs`). In doubt the line does not explain the change.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ MOST_KEPT: Final = 64
 
 
 def claims(command: str, path: str, root: str = "", cwd: str = "") -> list[Claim]:
-    """Return the claims of the command line to a change of the file at `path`, in a checkout at `root`. Without `root`
-    or the shell's absolute folder `cwd`, a path in the command matches every file whose path ends with it.
+    """Return the claims of the command line's words to a change of the file at `path`, in a checkout at `root`. Without
+    `root` or the shell's absolute folder `cwd`, a path in the command matches every file whose path ends with it.
     """
     found = (one.claim(path) for one in _targets(command, root, cwd).near(path))
     return [one for one in found if one is not None]
 
 
 class _Targets(NamedTuple):
-    """Possible targets of a command line, indexed because there may be a thousand names and a thousand changed
-    files.
-    """
+    """Possible targets of a command line, indexed for the case of a thousand names and a thousand changed files."""
 
     by_name: Mapping[str, Sequence[Target]]  # single files, by the last part of their paths
     others: Sequence[Target]

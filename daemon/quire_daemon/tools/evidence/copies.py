@@ -17,7 +17,7 @@ _RECURSIVE: Final = re.compile(r"-[a-zA-Z]*[rRa][a-zA-Z]*|--recursive|--archive"
 
 
 def copied_from(command: str, path: str) -> Iterator[str]:
-    """Yield the possible source files of `path` in a command line that copies a whole folder there."""
+    """Yield the paths from which a command line that copies a whole folder may have copied `path`."""
     names = path.split("/")
     for run in invocations(command, listing):
         source, target = _folders(run)

@@ -25,7 +25,7 @@ class Append(NamedTuple):
     """Effect of a program that appends to the file."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """Return True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
+        """True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
         effort.spend(len(before))
         return after.startswith(before)
 
@@ -34,13 +34,13 @@ class Overwrite(NamedTuple):
     """Effect of a program that replaces the content once and then appends."""
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """Return True: the program may have made any change."""
+        """Return True, because the program may have made any change."""
         del before, after, effort
         return True
 
 
 class Substitution(NamedTuple):
-    """`s/OLD/NEW/` of a stream editor with literal texts."""
+    """Replacement of literal texts, `s/OLD/NEW/`, by a stream editor."""
 
     old: bytes
     new: bytes
@@ -55,7 +55,7 @@ class ScriptEdit(NamedTuple):
     deletes: bool = False
 
     def can_make(self, before: bytes, after: bytes, effort: Effort) -> bool:
-        """Return True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
+        """True if the program may have turned `before` into `after`. Raises `EffortSpentError`."""
         old, new = before.split(b"\n"), after.split(b"\n")
         effort.spend(2 * (len(before) + len(after)), len(old) + len(new))
         if self.deletes:

@@ -32,6 +32,6 @@ class Effort:
             raise EffortSpentError
 
     def half(self) -> Effort:
-        """Take half of the remaining effort for one task, and return it."""
+        """Take half of the remaining effort away for one task, and return that half."""
         self.left //= 2
         return Effort(self.left)

@@ -1,9 +1,9 @@
-"""Finds the announced calls that made the bytes found, and their order. Pure.
+"""Finds the announced calls that made the bytes found on disk, and their order. Pure.
 
 The calls are applied to the old bytes in every order. The smallest set of calls that gives exactly the bytes found is
-proved (`exact`) if it is unique or of one agent session; sets of different sessions are rivals. If more was changed,
-calls whose lines are in the bytes found are steps; the rest is attributed to a formatter of the call if only layout
-differs, else to an unknown writer (`exact+`).
+proved (`exact`) if no other set does, or all are of one agent session; sets of different sessions are rivals. If more
+was changed, calls whose lines are in the bytes found are steps; the further change is attributed to a formatter of the
+call if only layout differs, else to an unknown writer (`exact+`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Explanation(NamedTuple):
 
 
 def no_bytes(path: str) -> Iterator[bytes]:
-    """Return no bytes: for callers that do not have the bytes of other files."""
+    """Return an empty iterator, for callers that do not have the bytes of other files."""
     del path
     return iter(())
 
@@ -62,8 +62,8 @@ def explain(
     bytes_at: BytesAt = no_bytes,
     effort: Effort | None = None,
 ) -> Explanation:
-    """Return the steps by which these calls, oldest first, turned `before` into `found` (None: no file); an
-    `Explanation` without steps if they did not.
+    """Return the steps by which these calls, oldest first, turned `before` into `found` (None: no file); no steps if
+    the calls do not explain it.
     """
     offering = [one for one in calls if one.about(path)][-MOST_CALLS:]
     effort = effort or Effort()
@@ -98,7 +98,7 @@ class _Tries:
         self._left = MOST_TRIES
 
     def whole(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
-        """Return the smallest set of calls that gives the bytes found; None if there is none within the limits."""
+        """Return the smallest set of calls that gives exactly the bytes found; None if none does within the limits."""
         level = [_Chain(before)]
         for _ in calls[:MOST_TOGETHER]:
             level = self._longer(level, calls)
@@ -110,7 +110,7 @@ class _Tries:
         return None
 
     def _longer(self, level: Sequence[_Chain], calls: Sequence[CallAccounts]) -> list[_Chain]:
-        """Return the chains with one more call, one per result."""
+        """Return the chains with one more call, one chain per set of calls and result."""
         longer: dict[frozenset[int], list[_Chain]] = defaultdict(list)
         for chain in level:
             for call in calls:
@@ -135,8 +135,8 @@ class _Tries:
                     return
 
     def in_part(self, before: bytes | None, calls: Sequence[CallAccounts]) -> Explanation | None:
-        """Return the calls whose lines are in the bytes found, as steps, and a last step for further changes; None if
-        no call's lines are.
+        """Return the calls whose lines are in the bytes found as steps, and a last step for further changes; None
+        without such a call.
         """
         beside = None if self._found is None else _Beside.of(before or b"", self._found, self._effort)
         if beside is None:
@@ -188,8 +188,8 @@ class _Beside(NamedTuple):
         return cls(frozenset(map(plain_layout, new)), plain_layout(now), old - new)
 
     def holds(self, before: bytes, made: bytes, effort: Effort) -> bool:
-        """Return True if the lines that the step from `before` to `made` added are in the bytes found, and the lines
-        that it removed are not.
+        """True if the lines that the step from `before` to `made` added are in the bytes found, and the lines that it
+        removed are not.
         """
         was, now = _differing(before, made, effort)
         old, new = _lines(was, effort), _lines(now, effort)
@@ -217,8 +217,8 @@ def _lines(text: bytes, effort: Effort) -> Counter[bytes]:
 def explain_move(
     path: str, to: str, before: bytes, found: bytes, calls: Sequence[CallAccounts], effort: Effort | None = None
 ) -> AnnouncedCall | None:
-    """Return the call whose patch moves the file and gives these bytes; None if there is none, or calls of several
-    agents do.
+    """Return the call whose patch moves the file and gives these bytes; None if no call does, or calls of several
+    agents.
     """
     effort = effort or Effort()
     fitting: list[AnnouncedCall] = []

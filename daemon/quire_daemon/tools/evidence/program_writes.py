@@ -102,7 +102,9 @@ def called_programs(command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def started_programs(run: Invocation, depth: int = 0) -> Iterator[Invocation]:
-    """Yield the program without its wrappers, and the programs started by shells, `xargs` and `find -exec`."""
+    """Yield the program without wrappers such as `env`, and the programs that shells, `xargs` and `find -exec`
+    start.
+    """
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if not argv or depth > MOST_INNER:
@@ -123,7 +125,9 @@ def started_programs(run: Invocation, depth: int = 0) -> Iterator[Invocation]:
 
 
 def listing(run: Invocation) -> list[str]:
-    """Return the words for a program's output if the output is a list of paths, else []."""
+    """Return the paths, as words, that a program prints for another; [] if its output is no list of paths. A word may
+    stand for a folder and a name pattern (`find`).
+    """
     argv = _unwrapped(run.argv)
     name = _name(argv)
     if name in ("echo", "printf"):

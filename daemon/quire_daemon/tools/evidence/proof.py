@@ -1,4 +1,4 @@
-"""Decides whether a write found is the result of a call's payload. Pure."""
+"""Decides whether a write found is the result of a call's payload (claimed content). Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Proof:
         return any(self._accounts.about(path) for path in paths_of(record.event()))
 
     def holds(self, record: Record) -> bool:
-        """Return True if the record's bytes are the result of the call."""
+        """True if the record's bytes are exactly the result of the call."""
         event = record.event()
         if isinstance(event, OutsideMoved):
             return self._is_move(event, record.seq)

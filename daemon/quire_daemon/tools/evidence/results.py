@@ -18,7 +18,7 @@ _BY_NUMBER: Final = re.compile(r"cell-(\d{1,6})")
 
 
 def fits_cell(account: Cell, before: bytes, found: bytes, effort: Effort) -> bool:
-    """Return True if the notebooks differ only by this cell's change and the outputs that it clears."""
+    """True if the notebooks differ only by this cell's change and the outputs that it clears."""
     for data in (before, found):
         effort.spend(4 * len(data), (data.count(b",") + data.count(b"[") + data.count(b"{")) // 2)
     old, new = _notebook(before), _notebook(found)
@@ -117,8 +117,8 @@ def _written(text: str, before: bytes | None, effort: Effort) -> Iterator[bytes]
 
 
 def _replaced(edits: Sequence[Replacement], before: bytes | None, effort: Effort) -> Iterator[bytes]:
-    """Yield the text with the replacements applied to its bytes, to its lines without CR, and to its text with invalid
-    UTF-8 replaced.
+    """Yield the results of the replacements in the bytes, in the lines without CR, and in the text with invalid UTF-8
+    replaced.
     """
     if not before:
         if len(edits) == 1 and not edits[0].old:
@@ -176,8 +176,8 @@ _CURLY: Final = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'))
 
 
 def _is_like(edit: Replacement, before: bytes, found: bytes, effort: Effort) -> bool:
-    """Return True if the change is the edit, except for blanks and curly quotes, which agents match loosely. The edit
-    must change more than blanks.
+    """True if the change is the edit, except for blanks and curly quotes, which agents match loosely. The edit must
+    change more than blanks.
     """
     effort.spend((len(before) + len(found)) // 4)
     old, new = _plain(_encoded(edit.old)), _plain(_encoded(edit.new))

@@ -41,13 +41,13 @@ class Word(NamedTuple):
         return _HOLE.findall(self.text)
 
     def filled(self, *values: str) -> str:
-        """Return the text with these values in its holes; further holes are `OPEN`."""
+        """Return the text with `values` in its first holes, and `OPEN` (unknown text) in further ones."""
         left = iter(values)
         return _HOLE.sub(lambda _: next(left, OPEN), self.text)
 
     @property
     def plain(self) -> str:
-        """Text with `OPEN` in its holes."""
+        """Text with `OPEN` (unknown text) in its holes."""
         return self.filled() if _BEGIN in self.text else self.text
 
 
@@ -58,7 +58,7 @@ class Operator(NamedTuple):
 
 
 def lexed(text: str) -> list[Word | Operator]:
-    """Return the words and operators, without comments. An unclosed quote ends with the text."""
+    """Return the words and operators, without comments. An unclosed quote ends where the text ends."""
     return [*_Lexer(text).tokens()]
 
 

@@ -1,6 +1,7 @@
 """Files that a word of a command line may name. Pure.
 
-If the shell's folder is unknown, a name matches every file whose path ends with it; a hole matches anything.
+If the shell's folder is unknown, a name matches every file whose path ends with that name; text that only the shell can
+expand matches anything.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Layout = Literal["never", "maybe", "only"]
 
 
 class Claim(NamedTuple):
-    """Strength of a command line's claim to a file; a greater one is more likely."""
+    """How strongly a command line claims to have written a file; a greater claim is more likely."""
 
     firmness: int
     layout: Layout = "maybe"
@@ -49,7 +50,7 @@ class Claim(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A word that names a written file, with its folder."""
+    """A file or folder that a program writes, as a word of a command line names it."""
 
     path: str
     below: bool = False
@@ -78,7 +79,7 @@ class Target(NamedTuple):
         return None if several else self.parts[-1]
 
     def claim(self, path: str) -> Claim | None:
-        """Return the claim to the file at `path`; None if there is none."""
+        """Return how strongly the target claims the file at `path`; None if it does not."""
         names = path.split("/")
         if self.files and not _fits_any(self.files, path):
             return None
@@ -162,7 +163,7 @@ def _regex(glob: str) -> re.Pattern[str]:
 
 
 def _fits_any(globs: Iterable[str], path: str) -> bool:
-    """Return True if one of the globs matches the end of the path."""
+    """True if one of the globs matches the end of the path."""
     names = path.split("/")
     for glob in globs:
         parts = [part for part in glob.split("/") if part]

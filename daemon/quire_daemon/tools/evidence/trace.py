@@ -1,7 +1,7 @@
 """Decides whether the processes that the kernel reported as writers of a file belong to one announced call. Pure.
 
-Each must descend from the agent's process, have started after the announcement, and not be a program into which a user
-types. An older process may write for another reason.
+Each process must descend from the agent's process, have started after the announcement, and not be a program into which
+a user types. An older process may write for another reason.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ def by_processes(
     writers: Sequence[TracedWriter] | None,
     over: Sequence[EndedCall] = (),
 ) -> WritePart | None:
-    """Return the writer that the processes prove: one of the open calls, or somebody else if no agent's process wrote
-    the file. None if they prove nothing. Background processes of the ended calls `over` belong to no open call; the
-    agent's own process counts for a file that its call names.
+    """Return the writer that the processes prove: one of the open calls, or somebody else (`OUTSIDE`) if no agent's
+    process wrote the file; all calls as candidates if some processes are no agent's, and None if nothing is proved.
+    Background processes of the ended calls `over` belong to no open call; the agent's own process counts for a file
+    that its call names.
     """
     asked = [(call, call.process) for call in calls if call.process is not None]
     if not writers or not asked:
@@ -102,8 +103,8 @@ def by_processes(
 def _nearest(
     own: Sequence[AnnouncedCall], proved: Sequence[AnnouncedCall], writers: Sequence[TracedWriter]
 ) -> AnnouncedCall | None:
-    """Return the call whose process is below those of all other calls, as that of `quire run` in an agent's shell; None
-    if there is none.
+    """Return the call whose process is a descendant of those of all other calls, as that of `quire run` in an agent's
+    shell; None if there is none.
     """
 
     def away(call: AnnouncedCall) -> list[int]:
@@ -123,7 +124,7 @@ _FOREIGN: Final = ("not_of_the_agent", "typed_into")
 
 
 def _is_left(writer: TracedWriter, over: EndedCall) -> bool:
-    """Return True if the process, or an ancestor, began during the ended call."""
+    """True if the process, or an ancestor below the agent, began during the ended call."""
     agent = over.call.process
     at = next((at for at, one in enumerate(writer.line) if (one.pid, one.start) == agent), 0)
     if at == 0 or agent is None:
@@ -139,7 +140,7 @@ def _own_or(writer: TracedWriter, call: AnnouncedCall, process: tuple[int, int],
 
 
 def _is_git(writer: TracedWriter) -> bool:
-    """Return True for git, which moves changes of other writers and is reported as git."""
+    """True for git, whose writes are attributed to git, as it moves changes of others."""
     return writer.process.name == "git" or writer.process.exe.rpartition("/")[2] == "git"
 
 
@@ -155,7 +156,7 @@ def _of(writer: TracedWriter, agent: tuple[int, int], announced_s: float, ended_
 
 
 def _left_its_parents(writer: TracedWriter, announced_s: float) -> bool:
-    """Return True if all known ancestors began after the call: an ended parent may have been the agent's."""
+    """True if all known ancestors began after the call: an ancestor that has ended may have been the agent."""
     top = next((one for one in reversed(writer.line) if one.pid != 1), writer.process)
     return _began_s(writer, top) + TICK_S > announced_s
 

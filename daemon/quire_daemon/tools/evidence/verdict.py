@@ -2,7 +2,7 @@
 
 Writes that match the announcement are proved already, unless a call for one file failed. Another write is probably the
 call's if its command line explains the write and no other call could have made it; otherwise all calls that could are
-candidates.
+candidates (an overlap).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class CallEnd(NamedTuple):
 
 
 def verdicts(end: CallEnd, history: History, claims_of: ClaimsOf) -> list[WriteAttributed]:
-    """Return the attributions of the writes during a call, at its end."""
+    """Return the attributions (writer, evidence) of the writes during a call, at its end."""
     rows = list(islice(history.burst_evidence(end.burst.number), MOST_WRITES))
     if not end.ok and len(end.burst.paths) == 1:  # a failed call did not write its only file
         return _taken_back(end.burst, [seq for seq, word in rows if word == EXACT])
@@ -102,7 +102,7 @@ def _taken_back(burst: Burst, seqs: Sequence[int]) -> list[WriteAttributed]:
 
 
 def told_afterwards(call: AnnouncedCall, history: History, now_ns: int) -> Iterator[WriteAttributed]:
-    """Yield the proved attributions, among recent writes, of a call that its agent reports only afterwards."""
+    """Yield the proved attributions of recent writes to a call that its agent reports only afterwards."""
     proof = Proof(call, history)
     for path in call.paths:
         for version in islice(history.versions(path, reverse=True), MOST_LOOKED_AT):
@@ -149,7 +149,7 @@ class _Verdict:
         return {record.seq: record for record, event in writes if getattr(event, "evidence", "") in (WATCHED, READ)}
 
     def told(self) -> list[WriteAttributed]:
-        """Return the attributions, with equal findings merged."""
+        """Return the attributions; writes with the same finding share one."""
         found: dict[_Finding, list[int]] = defaultdict(list)
         own = self._proved()
         self._writes[self._burst.number] = {
@@ -195,8 +195,8 @@ class _Verdict:
 
     @cached_property
     def _away(self) -> range:
-        """Return the range of records made for writes while the daemon was not running during this call. The tree at
-        the announcement was recorded, so these writes are younger than that.
+        """Return the seqs of records about writes while the daemon was not running during this call. The tree was
+        recorded at the announcement, so these writes are younger.
         """
         first = stop = 0
         for record in islice(self._history.records(after=self._burst.number), MOST_SINCE):
@@ -221,8 +221,8 @@ class _Verdict:
         return _Finding(one.writer, DURING, one.number)
 
     def _is_one_of_several(self, record: Record, burst: Burst) -> bool:
-        """Return True if the record is one of several contents of a file during a command that sets its
-        content once.
+        """True if the file had other contents during the command, which sets its content only once: then the command
+        made only one of them.
         """
         claim = next((one for one in self._fitting(burst, record) if isinstance(one.effect, Overwrite)), None)
         path = path_after(record.event())
@@ -241,7 +241,7 @@ class _Verdict:
 
     @cached_property
     def _around(self) -> list[Burst]:
-        """Return the calls that overlap this call in time, including itself."""
+        """Return the calls whose time overlaps that of this call, itself included."""
         newest = [one for one in islice(self._history.bursts(), MOST_BURSTS) if not 0 < one.ended < self._burst.number]
         known = {one.number: one for one in (*self._history.open_bursts(), *newest, self._burst) if one.outside}
         return [one for _, one in sorted(known.items())]
@@ -279,8 +279,8 @@ class _Verdict:
         return self._proofs[burst.number]
 
     def _is_alone(self, record: Record, burst: Burst) -> bool:
-        """Return True if no other file changed its layout at about the same time: a formatter of the whole tree changes
-        several.
+        """True if no other file changed only its layout at about the same time: a formatter of the whole tree changes
+        several files.
         """
         near = self._history.records(after=record.seq - NEAR, upto=record.seq + NEAR)
         others = [one for one in near if path_after(one.event()) not in burst.paths]
@@ -365,8 +365,8 @@ class _Verdict:
         return claim.firmness != ANY or self._is_generated(record) or self._sets_layout(record)
 
     def _can_make(self, effect: Effect, record: Record) -> bool:
-        """Return True if a program with this effect may have made the change, also if the bytes are unknown; False for
-        a removal.
+        """True if a program with this effect may have made the change. Unknown bytes count as possible, except for a
+        removal.
         """
         before, after = self._bytes_around(record)
         if before is None or after is None:
@@ -376,8 +376,8 @@ class _Verdict:
         return True
 
     def _came_back(self, record: Record) -> bool:
-        """Return True if the file had these bytes before: restoring bytes does not make their author. A change of the
-        mode restores none.
+        """True if the file had these bytes before: who restores bytes is not their author. A change of mode restores
+        nothing.
         """
         if record.seq not in self._back:
             path, blob = path_after(record.event()), getattr(record.event(), "blob", b"")
@@ -420,8 +420,8 @@ class _Verdict:
     # ── by payload ──
 
     def _proved(self) -> set[int]:
-        """Return the writes that match the call's payload. A call writes a file once, so two matches for a file prove
-        nothing.
+        """Return the seqs of the writes that match the call's payload. A call writes a file once, so two matches for a
+        file prove nothing.
         """
         found: dict[str, list[int]] = defaultdict(list)
         written = self._written_by(self._burst)
@@ -439,8 +439,8 @@ def _hint(record: Record) -> str:
 
 
 def by_its_command(call: AnnouncedCall, record: Record) -> Sequence[Claim]:
-    """Return the claims of the command line to the record's file; to one that git wrote none, for git brings back what
-    others made. What `git mv` and `git rm` name they move and remove.
+    """Return how strongly the command line of `call` claims the record's file; () for a file that git wrote, as git
+    brings back what others made, unless `git mv` or `git rm` moved or removed the file.
     """
     event = record.event()
     if not call.command or (is_by_git(_hint(record)) and not isinstance(event, OutsideMoved | OutsideDeleted)):
