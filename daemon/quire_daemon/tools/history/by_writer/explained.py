@@ -1,4 +1,4 @@
-"""A state of a file as some of the changes of an `OwnSide`: which of them it has, such as a commit. Pure."""
+"""A state of a file, such as a commit, as the result of some of the changes that `own_changes` finds. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MOST_WAYS: Final = 200
 
 
 def explained(woven: Sequence[WovenLine], state: Text) -> tuple[frozenset[int], ...]:
-    """Return the sets of changes (by number), at most two, that make exactly the lines of `state`, each change as a
-    whole. There are two if what else the writer did makes two different files of the state.
+    """Return the sets of changes (by number), at most two, that make exactly the lines of `state`, with each change as
+    a whole. Two sets are returned if the writer's other changes make different files of the state.
 
     Return () if there is no such set, if there are too many ways to try, or if a line came back that the state lacks.
     """
@@ -30,13 +30,13 @@ def explained(woven: Sequence[WovenLine], state: Text) -> tuple[frozenset[int], 
 
 
 def _came_back(line: WovenLine, changes: Set[int]) -> bool:
-    """Return True if these changes made and removed a line that is there now."""
+    """True if these changes made and removed a line that is in the file now."""
     return line.after and _count(line, changes) > 0 and not _is_in(line, changes)
 
 
 def upon(woven: Sequence[WovenLine], changes: Set[int], state: Text) -> tuple[WovenLine, ...]:
-    """Return the lines, numbered anew, with `state` (the file after exactly these changes) as their start. The lines of
-    `state` have no author; a line that these changes add and remove is dropped.
+    """Return the lines, numbered anew, so that they start from `state` (the file after exactly these changes). The
+    lines of `state` have no author; a line that these changes add and remove is dropped.
     """
     there = [line for line in woven if _is_in(line, changes)]
     later = sorted((line for line in woven if not _count(line, changes)), key=lambda line: line.number)
@@ -61,7 +61,7 @@ def upon(woven: Sequence[WovenLine], changes: Set[int], state: Text) -> tuple[Wo
 
 
 class _Bounds:
-    """New numbers of the lines above and below an added one; in place of a dropped line, the next that is not."""
+    """New numbers of the lines above and below an added line; in place of a dropped line, the next that is left."""
 
     def __init__(self, woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> None:
         self._above, self._below = _nearest(woven, numbers), _nearest(woven[::-1], numbers)
@@ -71,7 +71,7 @@ class _Bounds:
 
 
 def _nearest(woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> dict[int, int]:
-    """Return number of a line → its new number, or that of the last one before it which has one; 0 if there is none."""
+    """Return line number → new number of the line, or of the nearest line before it that has one; 0 if none has."""
     found, last = dict[int, int](), 0
     for line in woven:
         last = found[line.number] = numbers.get(line.number, last)
@@ -79,7 +79,7 @@ def _nearest(woven: Sequence[WovenLine], numbers: Mapping[int, int]) -> dict[int
 
 
 def _is_in(line: WovenLine, changes: Set[int]) -> bool:
-    """Return True if the line is there after these changes."""
+    """True if the line is in the file after these changes."""
     return _count(line, changes) % 2 == 1
 
 
@@ -89,8 +89,9 @@ def _count(line: WovenLine, changes: Set[int]) -> int:
 
 
 def _changes(line: WovenLine) -> tuple[int, ...]:
-    """Return the numbers of the changes of a line. Each of the writer's lines that others removed has a removal of its
-    own, by its negative number: a patch of the writer alone lacks the line, and what the others did beside it.
+    """Return the numbers of the changes that added and removed a line, in turn. If others removed a line of the writer,
+    this is a change of its own (negative number): a patch of the writer alone lacks the line, and what the others did
+    beside it.
     """
     of_its_own = line.own and not line.after and not line.cut
     return (*line.changes[:-1], -line.number) if of_its_own else line.changes
@@ -111,7 +112,7 @@ def _decided(before: _Chain, change: tuple[int, bool]) -> _Chain:
 
 
 class _Way(NamedTuple):
-    """Set of decisions that explains the lines so far."""
+    """Decisions, for each change, whether the state has it, which explain the lines so far."""
 
     decided: _Chain
     made: int  # number for the lines that the writer's other changes make of the state; equal for equal lines
@@ -122,7 +123,7 @@ _Decisions = frozenset[tuple[int, bool]]
 
 
 def _ways(woven: Sequence[WovenLine], wanted: Sequence[bytes]) -> list[_Way]:
-    """Return up to two ways to make the `wanted` lines, which differ in what the writer's other changes make of them;
+    """Return up to two ways to make the `wanted` lines, which differ in what the writer's other changes make of these;
     [] if there are too many to follow.
     """
     last = {change: at for at, line in enumerate(woven) for change in _changes(line)}
@@ -150,9 +151,9 @@ def _ways(woven: Sequence[WovenLine], wanted: Sequence[bytes]) -> list[_Way]:
 
 
 def _choices(line: WovenLine, decided: Mapping[int, bool]) -> Iterator[tuple[bool, _Decisions]]:
-    """Yield (whether a state has the line, the decisions about its changes): a state has its changes up to one of them,
-    or only the writer's removal of a line of others. First comes what leaves least of the writer's to do, and has least
-    of the others'.
+    """Yield (whether a state has the line, decisions about the changes of the line): a state has these up to one of
+    them, or only the writer's removal of a line of others. First comes the choice that leaves least of the writer's
+    changes, and has least of others.
     """
     changes = _changes(line)
     ways = [(count % 2 == 1, [n < count for n in range(len(changes))]) for count in range(len(changes) + 1)]

@@ -13,7 +13,7 @@ _REMOVALS: Final = frozenset({FileDeleted.kind, OutsideDeleted.kind})
 
 
 class FileWriters(NamedTuple):
-    """Writers of the changed files, by path: the writer that a tool was asked about, and others."""
+    """Writers of changed files, by path: the writer that a tool was asked about, and others."""
 
     proved: set[str]  # paths that the writer changed
     probable: dict[str, dict[str, None]]  # path → name of the writer of changes that are only probably its own
@@ -22,8 +22,8 @@ class FileWriters(NamedTuple):
     movers: dict[str, dict[bytes, str]]  # path → caller of an undo, or who removed it for a time → its name
 
     def names(self, made: MadeDifference, least: Ownership, history: History) -> list[str]:
-        """Return the names of the other writers of a file, with `~` before one who is only probable. Whoever only took
-        back or restored wrote nothing. `least`: the weakest claim that counts as the writer's own.
+        """Return the names of the other writers of a file, with `~` before a name that is only probable. Whoever only
+        took back or restored wrote nothing. `least`: the weakest claim that counts as the writer's own.
         """
         found, movers = dict[str, bool](), dict[bytes, str]()
         for path in made.names:
@@ -40,7 +40,7 @@ class FileWriters(NamedTuple):
 
 def writers_between(writer: str, whose: Filter, start: int, end: int, history: History) -> FileWriters:
     """Return the writers of all files that changed between the cursors `start` and `end`, in either order. `writer` is
-    the name that was asked about, `whose` its claims.
+    the name that was asked about, `whose` tells its records.
     """
     claiming = whose.claiming()
     writers = FileWriters(set(), {}, set(), {}, {})

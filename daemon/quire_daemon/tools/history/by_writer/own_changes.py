@@ -42,7 +42,7 @@ MOST_LINES: Final = 500_000
 
 
 class WovenLine(NamedTuple):
-    """A line of the file, or one that was removed from it."""
+    """A line of the file, or a line that was removed from it."""
 
     content: bytes
     ending: bytes
@@ -75,7 +75,9 @@ IsStart = Callable[[str, Version], bool]
 
 
 def starts_at(path: str, old: Version | None) -> IsStart:
-    """Return the test for a first state with this path and the bytes of `old`; always False without `old`."""
+    """Return the predicate (path, version) that is True for a version at this path with the bytes of `old`; always
+    False without `old`.
+    """
     then = old.blob if old is not None else b""
     return lambda name, version: bool(then) and (name, version.blob) == (path, then)
 
@@ -86,9 +88,9 @@ def without_own(
     """Return the file after the last step of `since` (from `steps_since`) without the changes by the writer of records
     for which `own` is true.
 
-    `removed`: its `lines` include those that are in the file neither with nor without these changes.
+    `removed`: its `lines` include lines that are in the file neither with nor without these changes.
 
-    Return None for a file that is binary or too large, has too many versions, or whose bytes are not held.
+    Return None for a file that is binary or too large, or has too many versions, and if the journal lacks bytes of it.
     """
     if since is None:
         return None
@@ -122,7 +124,9 @@ FileSteps = tuple[FileStep | None, list[FileStep]]
 
 
 def steps_since(path: str, end: Version, is_start: IsStart, history: History) -> FileSteps | None:
-    """Return the versions after the first state up to `end`; None if there are more than `MOST_STEPS`."""
+    """Return (the first state, the versions after it up to `end`), each with its path; None if there are more than
+    `MOST_STEPS`.
+    """
     found: list[FileStep] = []
     for step in backwards(history, path, end.seq):
         if is_start(*step):
@@ -136,10 +140,10 @@ def steps_since(path: str, end: Version, is_start: IsStart, history: History) ->
 def steps_since_alike(
     path: str, end: Version, is_start: IsStart, history: History
 ) -> tuple[list[FileStep], int] | None:
-    """Return (the steps up to `end`, the number of them before the start); None if there are too many.
+    """Return (the steps up to `end`, the number of steps before the start); None if there are too many.
 
-    Where undos, git or saves without proof came since the start, the steps begin after the oldest version with the
-    bytes of the start: these may bring back what was changed between two such versions.
+    If undos, git or saves without proof came since the start, the steps begin after the oldest version with the bytes
+    of the start: they may bring back what was changed between two such versions.
     """
     found = steps_since(path, end, is_start, history)
     if found is None:
@@ -155,7 +159,7 @@ def writing_since(path: str, end: Version, is_start: IsStart, history: History) 
     """Return the versions that may have written what the file has at `end` and not at the start; None if there are too
     many.
 
-    Where undos, git or saves without proof came since the start, older versions are among them.
+    If undos, git or saves without proof came since the start, the list has older versions, too.
     """
     found = steps_since(path, end, is_start, history)
     if found is None:
@@ -176,7 +180,7 @@ def writing_since(path: str, end: Version, is_start: IsStart, history: History) 
 
 
 def is_found(origin: LineOrigin, history: History) -> bool:
-    """Return True for a line that nobody was seen to write."""
+    """True for a line that nobody was seen to write."""
     return is_met(origin.version, _hint(origin.version, history))
 
 
@@ -185,7 +189,7 @@ def _has_movers(steps: Sequence[FileStep], history: History) -> bool:
 
 
 def is_mover(version: Version, history: History) -> bool:
-    """Return True if the version may only have moved lines: an undo, git, or a save without proof of its writer."""
+    """True if the version may only have moved lines: an undo, git, or a save without proof of its writer."""
     return not is_author(version, _hint(version, history))
 
 
@@ -217,7 +221,7 @@ class _About(NamedTuple):
     final: bool
 
     def with_changes(self, was: _About, now: _About) -> _About:
-        """Return this with what another version changed from `was` to `now`."""
+        """Return these properties, changed as another version changed them from `was` to `now`."""
         if not (self.path and was.path and now.path):
             return now
         return _About(
@@ -229,7 +233,7 @@ class _About(NamedTuple):
 
 
 class _Walk:
-    """One pass over the versions of a file."""
+    """One pass over the versions of a file, which notes who added and removed each line."""
 
     def __init__(self, own: Callable[[Record], bool | None], history: History, removed: bool) -> None:
         self._own, self._history, self._wanted = own, history, removed
@@ -244,7 +248,7 @@ class _Walk:
         self._names: dict[str, str] = {}  # name → the name without the writer's renames, when the file had it last
 
     def side(self, start: FileStep | None, steps: Sequence[FileStep], again: int) -> OwnSide | None:
-        """Return the side without the writer's changes. Every version up to record `again` that has the bytes of the
+        """Return the file without the writer's changes. Every version up to record `again` that has the bytes of the
         start counts as the start.
         """
         last = Text.of(b"")
@@ -333,8 +337,8 @@ class _Walk:
             self._lines = [line._replace(was_cut=None) for line in self._lines]
 
     def _keeps_the_rest(self, a: Text, b: Text, lines: Sequence[WovenLine]) -> bool:
-        """Return True if the lines that `a` and `b` share are the same as in an earlier version with the bytes of `b`,
-        whose lines are `lines`; else they were typed again since.
+        """True if the lines that `a` and `b` share are still those of an earlier version with the bytes of `b`, whose
+        lines are `lines`; False if they were typed again since.
         """
         now = [line.number for line in self._lines if line.after]
         then = [line.number for line in lines if line.after]
@@ -346,7 +350,7 @@ class _Walk:
         return True
 
     def _restore(self, lines: Sequence[WovenLine]) -> None:
-        """Make the lines what they were in `lines`; later lines are removed, and the order stays."""
+        """Set the lines to the state that they have in `lines`; later lines are removed, and the order stays."""
         then = {line.number: line for line in lines}
         if not then.keys() <= {line.number for line in self._lines}:  # some were dropped
             self._lines = [*lines]
@@ -360,7 +364,9 @@ class _Walk:
         ]
 
     def _move(self, a: Text, b: Text, own: bool, name: str, version: Version, puts_back: bool) -> None:
-        """Apply the step from `a` to `b` by a version that is no author. `puts_back`: it only puts back old lines."""
+        """Apply the step from `a` to `b` by an undo, git or an unproved save. `puts_back`: the version only puts back
+        old lines.
+        """
         there = [at for at, line in enumerate(self._lines) if line.after]
         origins = self._trails.origins(self._history, name, version, lambda blob: self._history.text_of(blob).data)
         lines, taken, moved = list[WovenLine](), 0, 0
@@ -405,19 +411,19 @@ class _Walk:
         self._lines = lines + self._lines[taken:]
 
     def _is_by_writer(self, origin: LineOrigin | None, version: Version, own: bool) -> bool:
-        """Return True if the writer is the author of a line that came with a version. A line that nobody was seen to
-        write is by the maker of the version.
+        """True if the writer is the author of a line that came with a version. A line that nobody was seen to write
+        counts as written by whoever made the version.
         """
         if origin is None or self._is_unseen(origin, version):
             return own
         return self._is_own(origin.version)
 
     def _is_unseen(self, origin: LineOrigin | None, version: Version) -> bool:
-        """Return True for a line of a version that nobody was seen to write."""
+        """True for a line of a version that nobody was seen to write."""
         return origin is None or origin.version.seq == version.seq or is_found(origin, self._history)
 
     def _left(self, line: WovenLine, going: bool, puts_back: bool, change: int) -> WovenLine:
-        """Return the line after a version that is no author removed it; a line removed before stays as it is."""
+        """Return the line as removed by a version that is no author; a line removed before stays as it is."""
         if not line.after:
             return line
         going = going and (line.number <= len(self._begun) or not puts_back)
@@ -455,7 +461,7 @@ class _Walk:
         return at
 
     def _placed(self, added: Sequence[WovenLine], there: Sequence[int], splice: Splice, own: bool) -> list[WovenLine]:
-        """Return the new lines with what they replace and stand between."""
+        """Return the new lines with the numbers of the lines that they replace and stand between."""
         replaces = tuple(self._lines[at].number for at in there[splice.start : splice.stop])
         above, below = (
             self._lines[there[at]].number if 0 <= at < len(there) else 0 for at in (splice.start - 1, splice.stop)
@@ -474,7 +480,7 @@ class _Walk:
 
 
 def _slid_down(a: Text, b: Text) -> list[Splice]:
-    """Return the splices from `a` to `b`, with added lines as far down as equal lines allow: as blame has them."""
+    """Return the splices from `a` to `b`, with added lines as far down as equal lines allow, as in blame."""
     splices, found, moved = changes(a, b), list[Block](), 0
     for one in splices:
         found.append((one.start, one.stop, one.start + moved, one.start + moved + len(one.lines)))
@@ -487,19 +493,17 @@ def _slid_down(a: Text, b: Text) -> list[Splice]:
 
 
 def _there(line: WovenLine, after: bool, change: int) -> WovenLine:
-    """Return the line as `change` leaves it (`after`: there), with `change` among its changes if it adds or removes the
-    line.
-    """
+    """Return the line as in the file (`after`) or removed; `change` is noted in the line if that is new."""
     return line if line.after == after else line._replace(after=after, changes=(*line.changes, change))
 
 
 def _was_cut(line: WovenLine) -> bool | None:
-    """Return `was_cut` for a line that is there again, or still."""
+    """Return the `was_cut` that a line gets when it comes back, or stays."""
     return line.was_cut if line.after or line.own else line.cut
 
 
 def _returning(rows: Sequence[WovenLine], come: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return (index in `come`, index in `rows` of a removed line) of lines with the same bytes, in order."""
+    """Return pairs of lines with the same bytes, in order: (index in `come`, index in `rows` of a removed line)."""
     gone = [i for i, row in enumerate(rows) if not row.after]
     contents = [rows[i].content for i in gone]
     found: list[tuple[int, int]] = []

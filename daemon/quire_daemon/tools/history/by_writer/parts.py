@@ -41,12 +41,12 @@ class FileDifference(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """True if the change is marked `inseparable`: one writer's part cannot be separated."""
+        """True if the change is marked `inseparable`: one writer's part of it cannot be told."""
         return "inseparable" in self.told
 
 
 def is_other(one: FileDifference | None, other: FileDifference | None) -> bool:
-    """Return True if two parts of a change are not the same."""
+    """True if two parts of a change differ."""
     if one is None or other is None:
         return one is not other
     sides = [(part.old_path, part.path, part.told, *map(_state, (part.old, part.new))) for part in (one, other)]
@@ -59,9 +59,9 @@ def _state(version: Version | None) -> tuple[object, ...]:
 
 
 def in_one_patch(kept: Sequence[tuple[FileDifference, FileDifference]]) -> Iterator[FileDifference]:
-    """Yield the parts of changes as they can stand in one patch; `kept` has pairs (change, part of it).
+    """Yield the parts of changes in a form that fits into one patch; `kept` has pairs (change, part of it).
 
-    A rename from or to a path that another part has is told as the changes at both paths. Of two parts with one path,
+    A rename from or to a path that another part has is given as the changes at both paths. Of two parts with one path,
     the part of the file that left the path is left out.
     """
     olds = {one.old_path: one.old for one, _ in kept if not one.anew}
@@ -115,7 +115,7 @@ def own_part(
     made: MadeDifference, own: Callable[[Record], bool | None], trees: ComparedTrees, history: History
 ) -> FileDifference | None:
     """Return the part of a change made by the writer of records for which `own` is true, or None; the whole change if
-    its parts cannot be separated. Texts that no version has are put into `trees.texts`.
+    its parts cannot be separated. Texts that no version has are added to `trees.texts`.
     """
     change, last = made.change, made.last
     if last is None or last.uncaptured or is_lost(change.old):
@@ -141,11 +141,10 @@ def part_alone(
     *,
     needed: bool,
 ) -> FileDifference | None:
-    """Return the difference from the first point to that point with only the changes of the writer of records for which
-    `own` is true; None if there is none. A change that cannot be separated has no difference, and is marked
-    `inseparable`.
+    """Return the difference that only the changes of the writer of records for which `own` is true make to the first
+    point; None if there is none. If the changes cannot be separated, it is empty and marked `inseparable`.
 
-    `needed`: lines of others that the writer's lines rest on (`patch_alone`) come, too.
+    `needed`: lines of others that the writer's lines rest on (`patch_alone`) are included.
     """
     change, path, last = made.change, made.path, made.last
     old = standing(change.old)
@@ -199,7 +198,9 @@ def part_alone(
 
 
 def _by_whom(path: str, version: Version, lines: Sequence[int], history: History) -> list[dict[str, Any]]:
-    """Return these lines, from 1, as ranges of one writer each; without the writer if an older version is not held."""
+    """Return these lines, from 1, as ranges of one writer each; without writers if the journal lacks bytes of an older
+    version.
+    """
     try:
         origins = blame(history, path, version).origins
         writers = [origins[line - 1].version for line in lines]
@@ -216,7 +217,7 @@ def _by_whom(path: str, version: Version, lines: Sequence[int], history: History
 
 
 def has_part(made: MadeDifference, key: bytes, history: History) -> bool:
-    """Return True if lines that this caller added or removed are in the change, or if this is not known."""
+    """True if the change has lines that this caller added or removed, or if this is unknown."""
     if made.last is None:
         return True
 

@@ -2,8 +2,8 @@
 
 `own_changes` has the lines of the file with and without the writer's changes, in order. What others did since the state
 is the difference of the lines without these changes to the state; it is taken back. One splice of this difference is a
-*place*, by its index. The writer's lines *rest* on the places of others which they replace, or between which they were
-added, and on removals that leave open where the lines stand.
+*place*, given by its index. The writer's lines *rest* on the places whose lines they replace, or between which they
+were added, and on removals that leave open where the lines stand.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def alone(
     """Return the file `there` with the changes that make `now` from `without`.
 
     `begun`: the lines of `without` with the lowest numbers are those of `there`. Else `there` may have some of the
-    writer's lines already: the changes that make `there` decide, or a merge if none do. `needed`: what rests on changes
-    of others comes with them; else it is left out. `committed`: the file in the commit, if `there` has lines of the
-    writer beyond it; what others removed of these is gone.
+    writer's lines already: the changes that make `there` decide, or a merge if none do. `needed`: changes of others on
+    which the writer's lines rest are included; else these lines are left out. `committed`: the file in the commit, if
+    `there` has more lines of the writer; those that others removed are left out.
     """
     if now.text is None:
         return AloneState(there if without.text is None else FileState(None, there.path or now.path, there.mode))
@@ -123,10 +123,10 @@ def _splice(start: int, stop: int, lines: Sequence[WovenLine]) -> Splice:
 
 
 def _doubted(made: Text, woven: Sequence[WovenLine], base: Text, now: Text, state: Text) -> tuple[RestingLines, ...]:
-    """Return the writer's lines that may belong elsewhere in the merged text `made`, as equal lines leave their place
-    open.
+    """Return the writer's lines that may belong elsewhere in the merged text `made`, because equal lines leave their
+    place open.
 
-    None are in doubt if a merge from the end makes the same text, and the differences to `now` are what others added
+    No line is in doubt if a merge from the end makes the same text, and the differences to `now` are what others added
     and removed.
     """
     upwards = _turned(merge(_turned(base), _turned(now), _turned(state)).text)
@@ -145,8 +145,8 @@ def _turned(text: Text) -> Text:
 
 
 def _own_lines(woven: Sequence[WovenLine], contents: Set[bytes]) -> Iterator[RestingLines]:
-    """Yield where the writer's lines and removals with these contents stand in the file now; all of them if none has
-    these contents.
+    """Yield where the writer's lines and removals with these contents are in the file now; all of the writer's if none
+    has these contents.
     """
     number = 0
     places: list[tuple[bytes, RestingLines]] = []
@@ -161,7 +161,7 @@ def _own_lines(woven: Sequence[WovenLine], contents: Set[bytes]) -> Iterator[Res
 
 
 def _in_ranges(places: Iterable[RestingLines]) -> tuple[RestingLines, ...]:
-    """Return the lines in order, with adjacent ones as one range."""
+    """Return the places in order, with adjacent lines joined to a range."""
     found: list[RestingLines] = []
     for place in places:
         if found and found[-1].end == place.start - 1 <= place.end - 1:
@@ -172,7 +172,7 @@ def _in_ranges(places: Iterable[RestingLines]) -> tuple[RestingLines, ...]:
 
 
 def _places(conflicts: Sequence[Contradiction], base: Text, now: Text) -> Iterator[RestingLines]:
-    """Yield where the lines of the conflicts stand in `now`."""
+    """Yield where the lines of the conflicts are in `now`."""
     made = changes(base, now)
     for one in conflicts:
         guess = one.start + sum(splice.shift for splice in made if splice.stop <= one.start)
@@ -181,8 +181,8 @@ def _places(conflicts: Sequence[Contradiction], base: Text, now: Text) -> Iterat
 
 
 def _nearest(lines: Sequence[bytes], among: Sequence[bytes], guess: int) -> int:
-    """Return the index at which `lines` stand in `among`, as near as possible to `guess`; `guess` or the end if
-    nowhere.
+    """Return the index at which `lines` are in `among`, as near as possible to `guess`; if nowhere, `guess` or the
+    end.
     """
     wanted, most = [*lines], len(among) - len(lines)
     starts = sorted(range(most + 1), key=lambda start: abs(start - guess))
@@ -190,15 +190,15 @@ def _nearest(lines: Sequence[bytes], among: Sequence[bytes], guess: int) -> int:
 
 
 def _ends(base: Text, now: Text, state: Text) -> tuple[bool, bool]:
-    """Return (byte order mark, break at the end) of the result: the writer's if the writer changed it, else the
-    state's.
+    """Return (whether there is a byte order mark, whether a final break) in the result: as the writer changed it, else
+    as in the state.
     """
     final = now.final_break if base.final_break != now.final_break else state.final_break
     return (now.bom if base.bom != now.bom else state.bom), final
 
 
 class _Walk:
-    """The lines in order, beside those of the state, and which of them the result has."""
+    """Decides which lines the result has, in one pass over the lines, beside those of the state."""
 
     def __init__(
         self, woven: Sequence[WovenLine], base: Text, state: Text, beyond: Set[int] = frozenset(), *, begun: bool
@@ -240,7 +240,7 @@ class _Walk:
         self._rested |= {place for line in woven if (place := self._removal(line)) is not None}
 
     def _find(self) -> None:
-        """Find the lines of the writer that the state has, and those removed since, among the state's lines at their
+        """Find the writer's lines that the state already has, and those removed since, among the state's lines of their
         place.
         """
         ends = {one.stop: place for place, one in enumerate(self._splices)}
@@ -264,7 +264,7 @@ class _Walk:
                     del self._left[place][found]
 
     def _beside_removed(self) -> dict[int, frozenset[int]]:
-        """Return own line → places at which others removed lines that may stand above or below it."""
+        """Return line of the writer → places where others removed lines that may belong above or below it."""
         if self._ordered:
             rows = {line.number: row for row, line in enumerate(self._woven)}
             gaps = self._gaps()
@@ -280,8 +280,8 @@ class _Walk:
         return found
 
     def _gaps(self) -> dict[int, tuple[int, int]]:
-        """Return the bounds of each of the writer's lines, by number: the first and last line that it replaced, else
-        the lines above and below the addition that has it (0: an end of the file).
+        """Return line of the writer → its bounds: the first and last line that it replaced, else the lines above and
+        below the lines that were added with it (0: an end of the file).
         """
         gaps: dict[int, tuple[int, int]] = {}
         added = {line.number: line.between for line in self._woven if line.number > self._known and not line.replaces}
@@ -295,7 +295,7 @@ class _Walk:
 
     def _removed_within(self, above: int, below: int, rows: Mapping[int, int]) -> frozenset[int]:
         """Return the places of the lines that others removed between the lines `above` and `below`. Lines that `below`
-        replaced stand under them and do not count.
+        replaced come after it, and do not count.
         """
         between = self._woven[rows.get(above, -1) + 1 : rows.get(below, len(self._woven))]
         gone = {line.number for line in between} & self._removed.keys() - self._dropped
@@ -303,11 +303,12 @@ class _Walk:
         return frozenset(self._removed[number] for number in gone.difference(replaced))
 
     def _find_overwritten(self) -> tuple[dict[int, frozenset[int]], set[int], set[int]]:
-        """Return (surviving own line → places of others, lines of the state that stay, own lines that others reworded).
+        """Return (line of the writer that is left → places of others, lines of the state that stay, lines of the writer
+        that others reworded).
 
-        Where others replaced one line of a replacement by the writer, its other lines rest on theirs, and what the
-        writer replaced stays: a part of a replacement is nobody's change. Where the writer only added lines, the others
-        of them come.
+        If others replaced one line of a replacement by the writer, its other lines rest on theirs, and the lines that
+        the writer replaced stay: a part of a replacement is nobody's change. If the writer only added the lines, those
+        left are in the result.
         """
         by_others: dict[int, set[int]] = {}  # own line that is gone → places of the lines that replaced it
         for line in self._woven:
@@ -328,7 +329,9 @@ class _Walk:
         return overwritten, kept, by_others.keys() - named
 
     def _roots(self, line: WovenLine) -> set[int]:
-        """Return the lines of others that a line of the writer replaced, also over earlier lines of the writer."""
+        """Return the lines of others that a line of the writer replaced, directly or through earlier lines of the
+        writer.
+        """
         found, left = set[int](), [*line.replaces]
         while left:
             number = left.pop()
@@ -340,11 +343,11 @@ class _Walk:
         return found
 
     def _is_new(self, line: WovenLine) -> bool:
-        """Return True for a line of the writer that the state lacks."""
+        """True for a line of the writer that the state lacks."""
         return line.own and line.after and line.number in self._lacking
 
     def _rests_on(self, line: WovenLine) -> frozenset[int]:
-        """Return the places on which a line of the writer rests; -1 for one that has gone."""
+        """Return the places on which a line of the writer rests; -1 stands for a line that is gone."""
         if line.number not in self._rests:
             self._rests[line.number] = frozenset()  # no line rests on itself
             found = {place for number in line.replaces for place in self._at(number)}
@@ -363,17 +366,15 @@ class _Walk:
         return number in self._line and self._line[number].after
 
     def _at(self, number: int) -> frozenset[int]:
-        """Return the places that line `number` needs: those on which it rests, or its own; empty if the state has the
-        line.
-        """
+        """Return the places without which the result cannot have line `number`; empty if the state has the line."""
         line = self._line.get(number)
         if line is None or number not in self._lacking:
             return frozenset()
         return self._rests_on(line) if line.own else frozenset((self._place.get(number, -1),))
 
     def _removal(self, line: WovenLine) -> int | None:
-        """Return the place of the others' change that made `line` from lines of the state, if the writer removed all
-        that this change made; else None.
+        """Return the place at which others changed the state to lines that the writer removed, all of them, with `line`
+        among them; else None.
         """
         place = self._place.get(line.number) if line.before and line.cut else None
         return place if place is not None and self._left[place] and place not in self._divided else None
@@ -400,7 +401,7 @@ class _Walk:
         return number in self._line and self._line[number].own
 
     def _kept_lines(self, needed: bool) -> Iterator[tuple[WovenLine, bool]]:
-        """Yield the lines in order, also those of the state that have no line here, and whether the result has each."""
+        """Yield (line, whether the result has it) in order, also for lines that only the state has."""
         taken = self._rested if needed else set[int]()
         at = 0
         for line in self._woven:
@@ -450,5 +451,5 @@ class _Walk:
                 yield number
 
     def _is_removal_named(self, line: WovenLine) -> bool:
-        """Return True if the patch lacks a removal by the writer."""
+        """True if the patch lacks the removal of this line by the writer."""
         return (line.before and line.number in self._kept) or self._removal(line) is not None
