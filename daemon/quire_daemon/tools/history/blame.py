@@ -36,7 +36,9 @@ class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide(params: BlameParams, world: World) -> Decision:
-    """Return the lines of a file and runs of equal origin, or only those of `writer`. The reply is a `BlameReply`."""
+    """Return the lines of a file (only those of `writer` if named) and the runs of lines with equal origin
+    (`BlameReply`).
+    """
     params = spelled_out(params, world.history)
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)

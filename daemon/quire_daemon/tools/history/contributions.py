@@ -1,8 +1,8 @@
 """`contributions`: who made the difference between two states of the tree, in lines, and which lines are whose.
 
 A line that only the later state has counts for who wrote it. A line that only the earlier state has counts for who
-removed it, unless as many lines, or one of its remover's, replace it. The earlier state of a renamed file is that under
-its name then.
+removed it, unless as many lines replace it, or a line of its remover does. The earlier state of a renamed file is the
+one under its earlier name.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def decide(params: ContributionsParams, world: World) -> Decision:
 
 
 def _by_name(named: Iterable[str], known: Sequence[TreeChange]) -> dict[str, TreeChange | None]:
-    """Return path → change; None for a path that the journal never saw. A renamed file is told under its later name,
-    and as removed if only the earlier one is named.
+    """Return path → change, or None for a path that the journal never saw. A renamed file is listed under its later
+    name; if only the earlier name is asked for, as removed.
     """
     changes, found = {one.path: one for one in known}, dict[str, TreeChange | None]()
     left = {one.old_path: one for one in known if one.old_path not in changes}
@@ -112,8 +112,8 @@ def _file_json(
     unanswered: list[CommitFile] | None,
     world: World,
 ) -> dict[str, Any] | None:
-    """Return a file of the reply; None if it does not differ. `unanswered` collects the queries of git about its lines,
-    which the reply then tells; None: without lines.
+    """Return the entry of one file in the reply; None if the file does not differ. `unanswered` collects questions to
+    git about its lines; None: the entry has no lines.
     """
     if change is None or world.history.file(path) is None:
         return {"path": path, "status": "unknown", "held": False, "writers": []}
@@ -154,8 +154,8 @@ class _Made(NamedTuple):
 
 
 def _made(change: TreeChange, end: TreeSide, history: History) -> _Made:
-    """Return the version that made the later state; for a commit's file that only git has, or that the commit lacks,
-    the version when HEAD came to the commit.
+    """Return the version that made the later state. For a commit's file that only git has, or that the commit lacks:
+    the version that the file had when HEAD came to the commit.
     """
     if standing(change.new) is not None and not _is_in_git(change.new):
         return _Made(change.path, change.new)
@@ -169,7 +169,7 @@ def _made(change: TreeChange, end: TreeSide, history: History) -> _Made:
 
 
 def _is_in_git(version: Version | None) -> bool:
-    """Return True for a commit's file that is no version of the journal."""
+    """True for a file of a commit that is no version of the journal."""
     return version is not None and not version.seq
 
 
@@ -210,8 +210,8 @@ def _shares(
     unanswered: list[CommitFile] | None,
     world: World,
 ) -> tuple[list[_Share], list[_Run]]:
-    """Return (the callers' parts, the new lines as runs of one origin) of a file that the version `made` made at
-    `path`.
+    """Return (parts of the callers, new lines as runs of one origin) of a file whose later state version `made` made,
+    at `path`.
     """
     history, is_start = world.history, starts_at(change.old_path, change.old)
     in_git = change.new if _is_in_git(change.new) else None
@@ -253,8 +253,8 @@ def _shares(
 def _origins(
     path: str, made: Version, in_git: Version | None, text: Text, history: History, answers: CommitAnswers | None
 ) -> tuple[Sequence[LineOrigin], Sequence[CommitFile]]:
-    """Return (the origin of each line of `text`, the later state; queries that git has not answered); no origins if
-    bytes of an older version are not held.
+    """Return (the origin of each line of `text`, questions that git has not answered). `text` is the later state; no
+    origins if the journal lacks bytes of an older version.
     """
     try:
         if in_git is not None:
@@ -299,7 +299,7 @@ def _caller(origin: LineOrigin, world: World) -> bytes:
 
 
 class _Gone(NamedTuple):
-    """Lines that only the earlier state has, and the numbers of those that replace them."""
+    """Lines that only the earlier state has, and `by`, the numbers of the lines that replace them."""
 
     start: int
     stop: int
@@ -319,7 +319,9 @@ def _changed_lines(a: Text, b: Text) -> tuple[set[int], list[_Gone]]:
 
 
 def _removed(gone: Sequence[_Gone], own: Set[int], a: Text) -> Counter[bytes]:
-    """Return the lines that only `a` has, where fewer lines replace them and none of these is in `own`."""
+    """Return the lines that only `a` has and that count as removed: fewer lines replace them, and none that is in
+    `own`.
+    """
     there = (one for one in gone if len(one.by) < one.stop - one.start and own.isdisjoint(one.by))
     return Counter(line for one in there for line in a.lines[one.start : one.stop])
 

@@ -59,7 +59,7 @@ SCAN_RECORDS: Final = 20_000
 
 
 class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `diff`. Two versions of one file without paths compare that file."""
+    """Arguments of `diff`. If two versions of one file are compared without paths, only that file is."""
 
     from_: str = msgspec.field(name="from")  # a point
     to: str = ""  # a point; default: now
@@ -83,7 +83,7 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class WholeDifference(NamedTuple):
-    """The files that differ, as one page leaves them to the next one of the same request."""
+    """All files that differ, kept after one page for the next page of the same request."""
 
     about: object  # everything that decides which files differ
     found: Sequence[FileDifference]
@@ -92,7 +92,7 @@ class WholeDifference(NamedTuple):
 
 
 def decide_diff(params: DiffParams, world: World) -> Decision:
-    """Return the files that differ, within `MAX_FILES` and the reply's size. The reply is a `DiffReply`."""
+    """Return the files that differ, within `MAX_FILES` and the reply's size (`DiffReply`)."""
     history = world.history
     params = spelled_out(params, history)
     _require_sound(params, history)
@@ -176,7 +176,9 @@ def _warnings(
     found: Sequence[FileDifference],
     history: History,
 ) -> list[dict[str, Any]]:
-    """Return what a caller must know of a comparison with `found` differences; `unknown` is as of `ComparedTrees`."""
+    """Return warnings of a comparison with the differences `found`. `unknown`: number of a commit's files that the
+    journal never knew.
+    """
     warnings: list[dict[str, Any]] = []
     if unknown:
         message = f"Of the commit the journal knows {counted(unknown, 'file')} not: ignored, a secret, or gone before."
@@ -224,8 +226,8 @@ def _by_writer(
     trees: ComparedTrees,
     history: History,
 ) -> tuple[list[FileDifference], Mapping[str, list[str]], list[str]]:
-    """Return (the parts of one writer, at least those of this page; path → names of other writers; with the first page,
-    the files with changes that are left out because they are only probably the writer's).
+    """Return (one writer's parts of the changes, at least those of this page; path → names of other writers; on the
+    first page, paths left out because their changes are only probably the writer's).
     """
     start, end = (side.seq for side in sides)
     least = Ownership.PROVED if params.alone and not params.probable else Ownership.PROBABLE
@@ -285,7 +287,7 @@ def _by_writer(
 
 
 def _is_told_by_files(change: TreeChange, start: int, end: int, history: History) -> bool:
-    """Return True for a folder that contained files at each of the two points at which it existed: their entries
+    """True for a folder with files in it at each of the two points at which it exists: the entries of these files
     suffice.
     """
     ends = [(there, seq) for one, seq in ((change.old, start), (change.new, end)) if (there := standing(one))]

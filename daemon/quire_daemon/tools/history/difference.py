@@ -97,7 +97,7 @@ class Room(msgspec.Struct):
     left: int
 
     def takes(self, patch: bytes) -> bool:
-        """Deduct the size of the patch and return True; return False if it does not fit."""
+        """Deduct the size of the patch and return True, or return False if the patch does not fit."""
         size = len(patch)
         if size > self.left:
             return False
@@ -109,8 +109,8 @@ class Room(msgspec.Struct):
 
 
 def before(history: History, path: str, version: Version) -> tuple[str, Version | None]:
-    """Return the path and version that this version replaced, also across a rename. If lost records leave it unknown,
-    the version is a placeholder (`gaps`).
+    """Return (path, version) before this version, also across a rename. If lost records leave the version unknown, it
+    is a placeholder (`gaps`).
     """
     name = version.moved_from or path
     found = history.version_at(name, version.seq - 1)
@@ -119,7 +119,7 @@ def before(history: History, path: str, version: Version) -> tuple[str, Version 
 
 
 def same(old: Version | None, new: Version | None) -> bool:
-    """Return True if there is no difference to show between the two versions."""
+    """True if there is no difference to show between the two versions."""
     if is_lost(old) or is_lost(new):
         return False
     old, new = standing(old), standing(new)
@@ -142,8 +142,8 @@ def difference(
     style: PatchStyle = USUAL,
     texts: Mapping[bytes, Text] = {},
 ) -> dict[str, Any]:
-    """Return one entry of `files` (`Difference`). `texts` has texts by sha256 that the journal lacks; `near` limits the
-    hunks to the surroundings of this line (from 1) of the new version.
+    """Return one entry of `files` (`Difference`). `texts` has texts by sha256 that the journal lacks; with `near`, only
+    the hunk around this line (from 1) of the new version is in it.
     """
     found = _about(path_b, old, new)
     if found["status"] == RECORD_LOST:
@@ -185,7 +185,7 @@ def difference(
 
 
 def known_text(version: Version | None, history: History, texts: Mapping[bytes, Text]) -> Text | None:
-    """Return `text_of` a version, taken from `texts` (by sha256) if the journal lacks it."""
+    """Return a version's text, from `texts` (by sha256) or from the journal; None if both lack it."""
     known = texts.get(version.blob) if version is not None else None
     return known if known is not None else text_of(version, history)
 
@@ -196,7 +196,7 @@ _Sides = tuple[Content | None, Content | None]
 def _text_patch(
     path: str, sides: _Sides, texts: tuple[Text, Text], body: Sequence[DiffHunk], moved_from: str, style: PatchStyle
 ) -> bytes:
-    """Return the patch from these hunks, or from new hunks if git splits the texts into lines differently."""
+    """Return the patch from the hunks `body`, or from new hunks if git splits the texts into lines differently."""
     if is_remade(*sides) or any(is_binary(text.data) or b"\r" in text.breaks for text in texts):
         return file_patch(path, *sides, moved_from, style)
     return text_patch(path, *sides, body if any(sides) else (), moved_from, style)
@@ -276,8 +276,8 @@ ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}
 
 
 def text_of(version: Version | None, history: History) -> Text | None:
-    """Return the text of a version, empty if there was no file; None if its bytes are not held. A large binary is one
-    line.
+    """Return the text of a version, empty if there was no file; None if the journal lacks its bytes. A large binary
+    counts as one line.
     """
     if version is None or not _has_text(version):
         return Text.of(b"")
@@ -288,5 +288,5 @@ def text_of(version: Version | None, history: History) -> Text | None:
 
 
 def whole_or_lines(data: bytes) -> Text:
-    """Return the text of a large file; a binary is one line."""
+    """Return the text of a large file; a binary counts as one line."""
     return Text(False, [data], [b""]) if data.find(b"\0", 0, BINARY_PROBE) >= 0 else Text.of(data)

@@ -42,8 +42,8 @@ _STARS: Final = re.compile(r"[*?]")
 
 
 def stretch_between(since: str, until: str, history: History) -> tuple[int, int]:
-    """Return (the record after which a stretch begins, its last record) for two points, each perhaps "". Raises
-    `Refusal` if the points are in the wrong order.
+    """Return (record before the first, last record) of the stretch between two points; "" means the beginning or the
+    end of the log. Raises `Refusal` if the points are in the wrong order.
     """
     after = int(parse_point(since, history, "since")) if since else 0
     upto = int(parse_point(until, history, "until")) if until else int(history.head())
@@ -75,8 +75,8 @@ def known_path(given: str, history: History) -> str:
 
 
 def as_glob(given: str, history: History) -> str | None:
-    """Return the glob as the journal spells paths; None for a plain name, or if a known name contains its `[`. Raises
-    `Refusal` for a glob outside the workspace.
+    """Return the glob as the journal spells paths; None for a plain name, or if a known name has its `[` literally.
+    Raises `Refusal` for a glob outside the workspace.
     """
     if not globs.is_glob(given):
         return None
@@ -100,7 +100,7 @@ def named_paths(path: str, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def glob_matches(glob: str) -> Callable[[str], object]:
-    """Return the matcher of a glob (`globs.matches`). Raises `Refusal` for an invalid glob."""
+    """Return the predicate of a glob on paths (`globs.matches`). Raises `Refusal` for an invalid glob."""
     try:
         return globs.matches(glob)
     except ValueError as error:
@@ -127,7 +127,7 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
 
 
 def common_part(given: str, history: History) -> str:
-    """Return a substring of all paths that `path_filter` admits; "" if none is known."""
+    """Return a text that all paths which `path_filter` admits contain; "" if none is known."""
     glob = as_glob(given, history)
     if glob is not None:
         return globs.common_part(glob)
@@ -176,14 +176,14 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
 
 
 def is_about(record: Record, path: Callable[[str], object], earlier: Mapping[str, int]) -> bool:
-    """Return True if a record names a path that fits, or an `earlier` name up to the record at which the
-    file had it.
+    """True if a record names a path that fits, or a name in `earlier`, up to the record given there, at which the file
+    had that name last.
     """
     return any(path(name) or record.seq <= earlier.get(name, 0) for name in paths_of(record.event()))
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """Conditions that a listed record meets."""
+    """Conditions on the records to list."""
 
     history: History
     kinds: frozenset[str]
@@ -224,7 +224,9 @@ class Filter(msgspec.Struct, frozen=True):
         return [[]] if who is None else [[term] for term in term_index.of_writer(who)]
 
     def claiming(self) -> Callable[[Record], Ownership]:
-        """Return the claim of the writer to a record, `NONE` for a record that is not admitted."""
+        """Return record → how surely the record is of the named writer, `NONE` if the record fails another
+        condition.
+        """
         whose = Whose(self.history, self.writer, self.agent, self.agent_session, self.turn)
 
         def claim(record: Record) -> Ownership:
@@ -240,7 +242,9 @@ class Filter(msgspec.Struct, frozen=True):
         return claim
 
     def admitting(self, least: Ownership = Ownership.PROBABLE) -> Callable[[Record], bool | None]:
-        """Return the predicate on records with at least this claim. Its result is None for a write of less."""
+        """Return record → True if it is of the named writer at least as surely as `least`, None if less surely, False
+        if not at all.
+        """
         claiming = self.claiming()
 
         def admits(record: Record) -> bool | None:

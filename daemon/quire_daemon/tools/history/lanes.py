@@ -1,7 +1,7 @@
 """`lanes`: activity of each writer over time, as counts for a given number of intervals.
 
-The counts come from the terms view, which has one row per 256 records. A record with several possible writers counts
-for the first matching lane.
+The counts come from the index of terms (writer, session, kind), which has one row per 256 records. A record with
+several possible writers counts for the first matching lane.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def decide(params: LanesParams, world: World) -> Decision:
 
 
 def _lanes(after: int, upto: int, limit: int, history: History) -> list[tuple[dict[str, Any], list[list[bytes]]]]:
-    """Return the writers that get a lane, newest caller first, with the index terms of their records. With more callers
-    than `limit`, only those of `SAMPLE` records of the interval get lanes; if these are too many, each agent gets one.
+    """Return (writer, index terms of its records) for each lane, newest caller first. With more callers than `limit`,
+    only those found in a sample of `SAMPLE` records get lanes; if these are too many, each agent gets one.
     """
     if history.count_callers() <= limit:
         newest = [history.caller(key).ids[0] for key in history.callers()]

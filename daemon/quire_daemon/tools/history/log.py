@@ -1,7 +1,7 @@
 """`log` and `since`: lists of records. Each call examines a bounded number of records.
 
-A cursor is a position between records and the journal's identity. A call that reaches its work limit (`pages`) returns
-a cursor even without a match, so that a search for a rare match is split into several short calls.
+A cursor names a position between records and the journal. A call that reaches its work limit (`pages`) returns a cursor
+even without a match, so that a search for a rare match is split into several short calls.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _undoing_json(batch: int, history: History) -> dict[str, Any]:
 
 
 def writer_type(record: Record) -> str:
-    """Return `edit`, `write_file`, `outside` or `undo`; "" for a record that writes no file."""
+    """Return what wrote the record: `edit`, `write_file`, `outside` or `undo`; "" for a record that writes no file."""
     if record.kind not in VERSION_KINDS:
         return ""
     by: str = getattr(record.event(), "by", "outside")
@@ -230,7 +230,7 @@ def _within_burst(number: int, after: int, upto: int, history: History) -> tuple
 
 
 def decide_log(params: LogParams, world: World) -> Decision:
-    """Return a page of records, or of stories. The reply is a `LogReply`."""
+    """Return a page of records, or of stories (`LogReply`)."""
     if params.stories:
         return tell(_as_stories(params), world)
     params = spelled_out(params, world.history)
@@ -323,8 +323,8 @@ def decide_since(params: SinceParams, world: World) -> Decision:
 
 
 def _after(cursor: str, world: World) -> tuple[int, bool]:
-    """Return the seq after which the list begins, and True if that is not the cursor's position, which no longer
-    exists.
+    """Return (seq after which the list begins, True if that is not the cursor's position, because it no longer
+    exists).
     """
     history = world.history
     at = _parse_cursor(cursor, world) if _CURSOR.fullmatch(cursor) else parse_point(cursor, history, "cursor")

@@ -18,8 +18,8 @@ SHORT: Final = 7
 
 
 def blamed(path: str, version: Version, world: World, start: int = 0, stop: int | None = None) -> Blame:
-    """Return the blame of a version, of which lines [start, stop) are needed. Raises `NeedsCommits` if git may know
-    their commits and has not been asked.
+    """Return the blame of a version, of which lines [start, stop), from 0, are needed. Raises `NeedsCommits` if git may
+    know their commits and has not been asked.
     """
     found = blame(world.history, path, version, answers=world.commits)
     if found.unanswered and not world.commits_awaited and any(o.pending for o in found.origins[start:stop]):
@@ -59,7 +59,7 @@ def commit_json(commit: CommitLine) -> dict[str, str]:
 
 
 def is_of_nobody(origin: LineOrigin, history: History) -> bool:
-    """Return True if another program wrote the line, but, as far as is known, no agent's call and no git command."""
+    """True if another program wrote the line, and neither an agent nor git is known to have."""
     if origin.version.writer != OUTSIDE or origin.commit is not None or origin.pending:
         return False
     record = history.record(origin.version.seq)
@@ -67,15 +67,13 @@ def is_of_nobody(origin: LineOrigin, history: History) -> bool:
 
 
 def origin_filter(named: str, history: History) -> Callable[[LineOrigin], bool]:
-    """Return a predicate on origins for the writer `named`, as `Whose`."""
+    """Return a predicate on origins: True if the line is of the writer `named`, at least probably."""
     whose = Whose(history, named)
     return lambda origin: bool(whose.of_line(origin))
 
 
 def brought_json(version: Version, history: History) -> dict[str, Any]:
-    """Return the version that restored lines; `by` is its command or writer. The same lines may have been restored
-    several times.
-    """
+    """Return the version that restored lines last, for a reply; `by` names its command or writer."""
     return {
         "version": version_token(version.seq),
         "at": rfc3339(version.at_ns),

@@ -1,7 +1,7 @@
 """One page of the log: matching records, found by indexes within a work limit.
 
-Records of a few paths are found in the versions table, those of a writer, agent session, turn or kind in the terms
-view. A page ends when it is full or its work limit is reached; a unit of work is about 10 µs.
+Records of a few paths are found in the table of versions, those of a writer, agent session, turn or kind in the index
+of terms. A page ends when it is full or its work limit is reached; a unit of work is about 10 µs.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def _paths_of(wish: LogQuery, history: History) -> Sequence[int] | None:
 
 
 def few_numbers(given: str, fits: Callable[[str], object], history: History) -> Sequence[int] | None:
-    """Return the numbers of the paths that `given`, whose filter is `fits`, matches; None if they are many."""
+    """Return the numbers of the paths that fit `given`, whose filter is `fits`; None if there are more than
+    `MOST_PATHS`.
+    """
     numbers = history.path_numbers(given, fits, common_part(given, history), MOST_PATHS)
     return numbers if len(numbers) <= MOST_PATHS else None
 
@@ -149,8 +151,8 @@ class _Looking:
         self._room = Room(wish.patch_bytes)
 
     def at(self, seq: int) -> LogRow | None:
-        """Return the record as a row; None if it does not match. A record of unproved authorship is only counted in
-        `left_out`.
+        """Return the record as a row; None if it does not match. A record that is only possibly of the requested writer
+        is counted in `left_out`.
         """
         self.left -= RECORD_WORK
         record = self._history.record(seq)

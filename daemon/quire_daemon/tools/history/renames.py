@@ -1,5 +1,5 @@
 """Renames between two states of the tree: those that the journal saw, and those that equal or similar contents show, as
-in git.
+git does.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class EarlierState(NamedTuple):
 
 
 def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed: bool) -> list[TreeChange]:
-    """Return the changes, with the removed and the added file of a rename as one. `guessed`: also renames that only
-    equal or similar contents show.
+    """Return the changes, with the removed and the added file of a rename as a single change. `guessed`: also renames
+    that only equal or similar contents show.
     """
     left = {one.path: one.old for one in changes if _is_file(one.old) and standing(one.new) is None}
     came = {one.path: one.new for one in changes if standing(one.old) is None and _is_file(one.new)}
@@ -63,9 +63,9 @@ def with_renames(changes: Sequence[TreeChange], start: EarlierState, *, guessed:
 
 
 def followed(changes: Sequence[TreeChange], start: EarlierState) -> list[TreeChange]:
-    """Return the changes, where the journal saw a file leave a path that another file has now: the moved file is
-    compared with its earlier path, and the other file counts as new (`anew`). A file that was written anew at a path
-    counts as another only if it is not similar either.
+    """Return the changes, with renames onto used paths: if the journal saw a file leave a path that another file has
+    now, the moved file is compared with its earlier path, and the other counts as new (`anew`). A file written anew at
+    a path counts as another only if it is not similar either.
     """
     same_name = [one for one in changes if one.path == one.old_path and one.differs]
     news = {one.path: one.new for one in same_name if _is_file(one.new)}
@@ -121,8 +121,8 @@ def earlier_names(path: str, history: History) -> dict[str, int]:
 
 
 def end_of(path: str, seq: int, history: History) -> tuple[str, Version | None]:
-    """Return (path, version) after record `seq` of the file that had this path last, also if it was moved
-    away since.
+    """Return (path, version), after record `seq`, of the file that was last at this path, even if it was moved away
+    since.
     """
     version = history.version_at(path, seq)
     if version is None or not version.gone:
@@ -150,9 +150,7 @@ def _hint(version: Version, history: History) -> str:
 
 
 def made_by(change: TreeChange, seq: int, history: History) -> tuple[str, Version | None]:
-    """Return (path, version) of the version that made the later state, after record `seq`; for a removed file its
-    removal.
-    """
+    """Return (path, version) that made the later state, as of record `seq`; for a removed file the removal."""
     path, version = end_of(change.path, seq, history)
     if version is None or standing(version) is None or standing(change.new) is not None:
         return path, version
@@ -162,15 +160,15 @@ def made_by(change: TreeChange, seq: int, history: History) -> tuple[str, Versio
 
 
 def name_then(path: str, version: Version, seq: int, history: History) -> tuple[str, Version] | None:
-    """Return (path, version) after record `seq` of the file that has this path and version later; None before its first
-    version.
+    """Return (path, version), after record `seq`, of the file that later has this path and version; None if it did not
+    exist yet.
     """
     return next((step for step in backwards(history, path, version.seq) if step[1].seq <= seq), None)
 
 
 def file_at(path: str, seq: int, history: History) -> tuple[str, Version | None]:
-    """Return (path, version) after record `seq` of the file at `path`, by its earlier path if no file had this path
-    then.
+    """Return (path, version), after record `seq`, of the file at `path`; if no file was there, of the file that is
+    there now, at its earlier path.
     """
     version, head = history.version_at(path, seq), standing(history.file(path))
     found = None if standing(version) is not None or head is None else name_then(path, head, seq, history)
@@ -191,8 +189,8 @@ def _seen(left: _Files, came: _Files, there: _Files, start: EarlierState) -> Ite
 
 
 def _pairs(known: Mapping[str, _Earlier], left: _Files, came: _Files, start: EarlierState) -> Iterator[tuple[str, str]]:
-    """Yield (new path, old path), each old path once; first for files that the journal saw with the bytes of the
-    earlier state.
+    """Yield (new path, old path) of renames, each old path once. Files that the journal saw with the bytes of the
+    earlier state come first.
     """
     free = {*left}
     for path, found in sorted(known.items(), key=lambda one: not one[1].is_exact):
@@ -215,8 +213,8 @@ class _Earlier(NamedTuple):
 
 
 def _earlier_name(path: str, new: Version | None, left: _Files, there: _Files, start: EarlierState) -> _Earlier | None:
-    """Return the path in the earlier state of the file that is `new` later, or None. In a commit it is the newest one
-    with the commit's bytes, else the newest one in `left`.
+    """Return the path that the later file `new` had in the earlier state, or None. If that is a commit: the newest path
+    with the commit's bytes, else the newest in `left`.
     """
     is_same, first = True, None
     for name, one in _past(path, new, start.history):

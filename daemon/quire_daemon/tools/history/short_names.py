@@ -1,4 +1,4 @@
-"""Expands writers, agent sessions and turns given by their first characters, as listings show them. Pure."""
+"""Expands names of writers, agent sessions and turns that are abbreviated, as listings show them. Pure."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _sessions_of(who: WriterIntroduced) -> tuple[str, ...]:
 
 
 def _fitting(named: str, names: Iterable[str], least: int) -> list[str]:
-    """Return the name itself if it is known, or else the names that begin with it. A parent's name covers its
+    """Return the name itself if it is among `names`, or else the names that begin with it. A parent's name covers its
     subagents' names.
     """
     known = [*names]

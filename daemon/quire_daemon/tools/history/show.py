@@ -30,9 +30,7 @@ class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def decide_show(params: ShowParams, world: World) -> Decision:
-    """Return a record, and for a version its content and its difference from the version before. The reply is a
-    `ShowReply`.
-    """
+    """Return a record; for a version also its content and its difference from the version before (`ShowReply`)."""
     history = world.history
     record, version, path = _found(params, history)
     reply: dict[str, Any] = {
@@ -49,8 +47,8 @@ def decide_show(params: ShowParams, world: World) -> Decision:
 
 
 def _found(params: ShowParams, history: History) -> tuple[Record, Version | None, str | None]:
-    """Return a record, the version that it made, and its path; None for a record that made no version. Raises `Refusal`
-    if there is none.
+    """Return (record, version that it made, path of that version); the last two are None for a record that made no
+    version. Raises `Refusal` if there is no such record.
     """
     seq = int(parse_point(params.version, history, "version"))
     if params.path:

@@ -34,7 +34,7 @@ MOST_BYTES: Final = 32 << 20
 
 
 class TreeSide(msgspec.Struct, frozen=True):
-    """Tree state that a point names."""
+    """A state of the tree, which a point names."""
 
     point: str  # the point as replies name it
     seq: int  # the newest record of the state; 0 for a commit
@@ -96,7 +96,9 @@ class ComparedTrees:
         return found
 
     def pairs(self, paths: Iterable[str]) -> dict[str, tuple[Version | None, Version | None]]:
-        """Return path → its versions on both sides, None for a side without it. Raises as `commit_entries`."""
+        """Return path → (version on the first side, on the second), None for a side without the file. Raises as
+        `commit_entries`.
+        """
         found = {path: self._pair(path) for path in paths}
         wanted: dict[str, int] = {}
         for path, pair in found.items():
@@ -106,7 +108,8 @@ class ComparedTrees:
 
     def changes(self, paths: Iterable[str], *, guessed: bool = True, follow: bool = False) -> list[TreeChange]:
         """Return these files by path, also those that do not differ (`TreeChange.differs`). A renamed file is found by
-        either name. `guessed`: see `with_renames`; `follow`: see `followed`. Raises as `commit_entries`.
+        either name. `guessed`: also renames that only contents show; `follow`: also renames onto a path that was in
+        use. Raises as `commit_entries`.
         """
         found = self._changes(paths)
         asked = {one.path for one in found}
@@ -140,8 +143,8 @@ class ComparedTrees:
         return self._of_commit(path, start, now), now if end.entries is None else self._of_commit(path, end, None)
 
     def _of_commit(self, path: str, side: TreeSide, other: Version | None) -> Version | None:
-        """Return a commit's file as the journal version with the same bytes if there is one; None if the commit lacks
-        the path. `other` is the version compared first.
+        """Return a commit's file as a version: the journal's with the same bytes if there is one; None if the commit
+        lacks the path. `other` is the version on the other side, tried first.
         """
         pause()
         entry = (side.entries or {}).get(path)
@@ -188,7 +191,7 @@ class ComparedTrees:
 
 
 def _beside(version: Version | None, commit: TreeSide, path: str) -> Version | None:
-    """Return a journal version to compare with a commit; None for a file that is ignored and that the commit lacks."""
+    """Return the version, to compare it with a commit; None if it is ignored and the commit lacks the file."""
     ignored = version is not None and version.uncaptured == IGNORED
     return None if ignored and path not in (commit.entries or {}) else version
 

@@ -1,7 +1,7 @@
 """`stories`: history for people: turns, git operations, saves and bursts instead of records.
 
-This module adds the files of each story, with line counts and definitions, to the journal's `stories`, within the work
-limit of one page.
+The journal's `stories` groups the records. This module adds the files of each story, with line counts and definitions,
+within the work limit of one page.
 """
 
 from __future__ import annotations
@@ -266,7 +266,9 @@ class _Teller:
         return {**told, "status": story.status, **({"by_others": story.by_others} if story.by_others else {})}
 
     def _written_by_git(self, story: Story) -> int:
-        """Return the number of files that git wrote during a run which ran git, but is not proved to have written."""
+        """Return the number of files that git wrote during a run whose command runs git, without proof that this git
+        did.
+        """
         if not any(map(tree_commands, story.commands)):
             return 0
         history = self._history
@@ -286,7 +288,7 @@ class _Teller:
         return _hint(story)
 
     def saves(self, story: Story) -> dict[str, Any]:
-        """Return the additional fields of saves: evidence about their writer."""
+        """Return the additional fields of saves: what is known about their writer."""
         history, told = self._history, dict[str, Any]()
         record = history.record(story.newest)
         if story.form == SAVES and record is not None and is_unclaimed(record, history):
@@ -302,7 +304,7 @@ class _Teller:
         return {**told, **({"candidates": found} if found else {}), **_hint(story)}
 
     def _program(self, story: Story) -> tuple[str, str] | None:
-        """Return (kind, name) of the program that wrote, derived from the command of the call that was open; None if
+        """Return (kind, name) of the program that wrote, by the command line of the call that was open; None if
         unknown, or if the kernel saw that no call wrote.
         """
         history = self._history
@@ -319,7 +321,7 @@ class _Teller:
         return None
 
     def _burst_of_hint(self, story: Story) -> Burst | None:
-        """Return the newest burst before the story whose label is that in the hint `label (who)`, or None."""
+        """Return the newest burst before the story with the label that the hint `label (who)` has, or None."""
         label, sign, _ = story.hint.rpartition(" (")
         if not sign or is_by_git(story.hint):
             return None
@@ -348,9 +350,7 @@ class _Teller:
     # ── files ──
 
     def _files(self, story: Story) -> dict[str, Any]:
-        """Return `files`, `files_count`, `files_more` and `folders`, without files whose last version equals their
-        first.
-        """
+        """Return `files`, `files_count`, `files_more` and `folders`, without files that are in the end as they were."""
         if story.form == CAPTURE:
             return {"files": [], "files_count": story.files}
         listed = story.form not in (GIT, CROWD) or self._all or self._of_paths
@@ -382,7 +382,7 @@ class _Teller:
         return {"probable": True} if any(new.evidence == DURING for _, new, _ in runs) else {}
 
     def _with_found_renames(self, files: Mapping[str, list[_Run]]) -> dict[str, list[_Run]]:
-        """Return the files with a removed and an added one as one where their contents show a rename."""
+        """Return the files, with a removed and an added file as one where their contents show a rename."""
         found = {**files}
         came = {runs[0][2].first: path for path, runs in files.items() if len(runs) == 1 and runs[0][0] is None}
         left = [(path, *runs[0]) for path, runs in files.items() if len(runs) == 1 and runs[0][1].gone]
@@ -422,8 +422,8 @@ class _Teller:
     def _net(
         self, changes: Sequence[tuple[Version | None, Version]], counts: Sequence[Mapping[str, Any]]
     ) -> tuple[int, int]:
-        """Return how many lines changes, newest first, add and remove in all. A line that one added and a later one
-        removed does not count, unless too many texts would be compared.
+        """Return (lines added, lines removed) by several changes, newest first. A line that a change added and a later
+        one removed does not count, unless too many texts would be compared.
         """
         added, removed = (sum(count[name] for count in counts) for name in ("added", "removed"))
         if len(changes) == 1 or self._left < len(changes) - 1:
@@ -473,7 +473,7 @@ class _Teller:
 
 
 def _marked(marks: Sequence[bool], splices: Sequence[Splice], mark: bool) -> list[bool]:
-    """Return the marks of a text's lines after splices, whose lines get `mark`."""
+    """Return the marks of the lines of a text after `splices`; lines that these bring get `mark`."""
     return spliced(marks, splices, [[mark] * len(s.lines) for s in splices])
 
 
@@ -481,7 +481,8 @@ def _joined(
     runs: Sequence[_Run],
 ) -> list[tuple[Version | None, Version]]:
     """Return the changes of a file as (before, after), newest first. A change that begins with the bytes at which the
-    one before it ended is joined with it. One that only ends with these bytes again (a stash, a branch) is left out.
+    previous change ended is joined with that. A change that only comes back to these bytes (a stash, a branch) is left
+    out.
     """
     found: list[tuple[Version | None, Version]] = []
     for old, new, _ in reversed(runs):
@@ -493,7 +494,7 @@ def _joined(
 
 
 def _came_back(runs: Sequence[_Run]) -> bool:
-    """Return True if the file's last version equals its first, as after a `git checkout` that writes equal
+    """True if the file's last version equals the version before the first, as after a `git checkout` that writes equal
     bytes again.
     """
     (old, new), *others = _joined(runs)
@@ -507,7 +508,7 @@ def _same_bytes(one: Version | None, other: Version | None) -> bool:
 
 
 def _commands(commands: Sequence[str]) -> list[str]:
-    """Return commands of git; several steps of one command (`am: one`, `am: two`) are one, by its name."""
+    """Return commands of git; several steps of one command (`am: one`, `am: two`) become its name."""
     words = Counter(map(first_word, commands))
     return [*dict.fromkeys(command_name(one) if words[first_word(one)] > 1 else one for one in commands)]
 

@@ -67,8 +67,8 @@ class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def decide_tree(params: TreeParams, world: World) -> Decision:
-    """Return a page of entries in the order of the journal's path list (`TreeReply`). All pages show the same state if
-    they have the first page's `at`.
+    """Return a page of entries in the order of the journal's path list (`TreeReply`). To see the same state on all
+    pages, ask each with the first page's `at`.
     """
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refusal("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
@@ -127,8 +127,8 @@ def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
 
 
 def _tree_of_commit(commit: str, params: TreeParams, world: World) -> Decision:
-    """Return a page of the files of a commit, with versions that have the same bytes. A file that was renamed since has
-    the name that it had in the commit. Raises as `side_of`.
+    """Return a page of the files of a commit, with versions that have the same bytes. A path that a file got later
+    leads to its name in the commit. Raises as `side_of`.
     """
     entries = commit_entries(commit, world)
     fits = path_filter(params.path, world.history) if params.path else None
@@ -150,7 +150,7 @@ def _page_of_commit(at: str, told: list[dict[str, Any]], following: int | None) 
 
 
 def _name_in(entries: Mapping[str, CommitEntry], path: str, history: History) -> str:
-    """Return the newest earlier name, among the files of a commit, of the file at `path`; "" if there is none."""
+    """Return the newest earlier name of the file at `path` that is among the files of a commit; "" if there is none."""
     single = single_path(path, history)
     earlier = () if single is None else earlier_names(single, history)
     return next((name for name in earlier if name in entries), "")
@@ -192,7 +192,7 @@ def _entry_lost(path: str, known: Version) -> dict[str, Any]:
 
 
 def decide_blobs(params: BlobsParams, world: World) -> Decision:
-    """Return as many blobs as fit, at least a part of the first one from `offset` on. The reply is a `BlobsReply`."""
+    """Return as many blobs as fit (`BlobsReply`), at least a part of the first blob, from `offset` on."""
     wrong = next((one for one in params.sha256 if not _SHA256.fullmatch(one)), None)
     if wrong is not None or not params.sha256 or len(params.sha256) > MOST_BLOBS or params.offset < 0:
         message = f"sha256: must be 1 to {MOST_BLOBS} addresses of 64 hexadecimal digits, and offset not negative."

@@ -1,7 +1,7 @@
 """`why`: author of a file or a line: turn, call, operation, and the content that was replaced.
 
-This module adds the writing record, the replaced lines and their writers, the rest of the batch, and the versions
-before and after to blame.
+To what blame knows, this module adds the writing record, the replaced lines and their writers, the other files of the
+batch, and the versions before and after.
 """
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def decide(params: WhyParams, world: World) -> Decision:
-    """Return the change that made the file or the line, and the versions before and after. The reply is a
-    `WhyReply`.
-    """
+    """Return the change that made the file or the line, and the versions before and after (`WhyReply`)."""
     history = world.history
     asked, version = _asked(params, world.files[params.path], world)
     path = asked
@@ -165,8 +163,8 @@ def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
 
 
 def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]:
-    """Return the splice that inserted line `line` of the new text, and the new number of its first line; (None, 0) for
-    an unchanged line.
+    """Return (splice that inserted line `line` of the new text, number of the splice's first line there), from 0;
+    (None, 0) for an unchanged line.
     """
     moved = 0
     for s in splices:

@@ -28,7 +28,7 @@ WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 
 
 class Ownership(IntEnum):
-    """Strength of the evidence that a write or a line is of the named writers."""
+    """How surely a write or a line is of the named writers, by the evidence."""
 
     NONE = 0
     POSSIBLE = 1  # one of several calls could have made it, among them theirs
@@ -37,7 +37,7 @@ class Ownership(IntEnum):
 
 
 class Whose:
-    """The claims of the named writers to writes and lines: the answer to "whose is this" for all tools.
+    """The claims of the named writers to writes and lines: all tools answer "whose is this" with it.
 
     `me` is the person at this machine: callers without an agent's name, and, as probable, saves that nobody is known to
     have made. Without a name everybody is meant.
@@ -59,7 +59,7 @@ class Whose:
         return not (self._writer or self._claimed)
 
     def named(self, writer: int) -> bool:
-        """Return True if the writer with this number is a named one."""
+        """True if the writer with this number is a named one."""
         if writer not in self._known:
             self._known[writer] = self._is_named(writer)
         return self._known[writer]
@@ -79,7 +79,7 @@ class Whose:
         return who is not None and self._writer in _names(who)
 
     def of_record(self, record: Record) -> Ownership:
-        """Return the named writers' claim to a write."""
+        """Return how surely a write is of the named writers."""
         attribution = self._history.attribution(record)
         writer = record.writer if attribution is None else attribution.writer
         found = self._claim(writer, record.seq, "" if attribution is None else attribution.evidence)
@@ -90,11 +90,13 @@ class Whose:
         return Ownership.POSSIBLE if may_be else Ownership.NONE
 
     def of_version(self, version: Version) -> Ownership:
-        """Return the named writers' claim to what a version added; never `POSSIBLE`."""
+        """Return how surely what a version added is of the named writers; never `POSSIBLE`."""
         return self._claim(version.writer, version.seq, version.evidence)
 
     def of_line(self, origin: LineOrigin) -> Ownership:
-        """Return the named writers' claim to a line; `NONE` for a line of a commit, unless everybody is meant."""
+        """Return how surely a line is of the named writers; `NONE` for a line of a commit, unless everybody is
+        meant.
+        """
         if origin.commit is not None and not self.everyone:
             return Ownership.NONE
         return self.of_version(origin.version)
@@ -111,7 +113,7 @@ class Whose:
 
 
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
-    """Return the names of a writer. A subagent's records also match its parent's name."""
+    """Return the names under which a writer is found; a subagent also under its parent's name."""
     if not who.agent:
         return (USER, f"{USER}/{who.agent_session}") if who.agent_session else (USER,)
     of_parent = (f"{who.agent}/{who.parent}",) if who.parent else ()
@@ -124,8 +126,8 @@ def values_of(who: WriterIntroduced, name: str) -> tuple[str, ...]:
 
 
 def is_unclaimed(record: Record, history: History) -> bool:
-    """Return True if nobody is known to have saved the file, so that a person may have: no call of an agent can have
-    made the write, and no git command ran.
+    """True if nobody is known to have saved the file, so that a person may have: no call of an agent can have made the
+    write, and no git command ran.
     """
     if record.writer != OUTSIDE:
         return False
@@ -152,14 +154,12 @@ def _is_persons(writer: int, history: History) -> bool:
 
 
 def in_session(who: WriterIntroduced, agent_session: str) -> bool:
-    """Return True if the writer, or its parent, belongs to the agent session."""
+    """True if the writer, or its parent, belongs to the agent session."""
     return agent_session in values_of(who, "agent_session")
 
 
 def is_own(writer: int, who: Who, history: History) -> bool:
-    """Return True if `writer` is the caller `who`, its subagent or, for a person, any caller without an
-    agent's name.
-    """
+    """True if `writer` is the caller `who`, its subagent or, for a person, any caller without an agent's name."""
     if history.caller_of(writer) == who.key:
         return True
     other = history.writer(writer)
@@ -169,8 +169,8 @@ def is_own(writer: int, who: Who, history: History) -> bool:
 
 
 def nobody(named: str, history: History) -> str:
-    """Return a sentence that the journal has no such writer, with the nearest name; "" if it has one, or has too many
-    to compare.
+    """Return a sentence that the journal has no writer of this name, with the nearest name; "" if there is one, or
+    there are too many to compare.
     """
     if named in ("", "*", "outside", USER, ME) or history.count_callers() > MOST_CALLERS:
         return ""
