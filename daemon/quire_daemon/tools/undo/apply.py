@@ -193,7 +193,7 @@ class CarryingOut:
         return not u.now.present and u.now.path != u.path and u.now.seq > 0
 
     def _went_long_ago(self, u: Unwound) -> int:
-        """Return the seq of the file's deletion if another file has taken the path since, else 0."""
+        """Return the seq of the deletion of the file, if another file has taken its path since; else 0."""
         head = None if u.now.present else self.world.history.file(u.now.path)
         return u.now.seq if head is not None and head.seq != u.now.seq else 0
 
@@ -213,7 +213,7 @@ class CarryingOut:
         return seq
 
     def _clear(self, folder: FileNow) -> None:
-        """Remove a folder and the folders in it; folders that the journal knows get a record."""
+        """Remove a folder and the folders in it; for folders that the journal knows this is recorded."""
         found = [*(name[:-1] for name in folder.inside if name.endswith("/")), folder.path]
         seqs: dict[str, int] = {}
         for path in found:
@@ -224,7 +224,7 @@ class CarryingOut:
         self.writes += [Clear(seqs.get(path, coming), path, FileNow(path, "folder")) for path in found]
 
     def _step_aside(self, action: Action) -> None:
-        """Move a file to an unused name in its folder, or above the topmost folder that is removed."""
+        """Move a file to an unused name in its folder, or, if folders above are removed, above the topmost of these."""
         now, head = action.now, action.unwound.now.version
         if now is None or head is None:
             raise ValueError(f"{action.path} cannot step aside without a look at it")
@@ -245,8 +245,8 @@ class CarryingOut:
         return seq
 
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
-        """Rename back, and return the seq of the record. Changed bytes are written to the new path before the old one
-        is removed.
+        """Rename a file back, and return the seq of the record. Changed bytes are written to the new path before the
+        old path is removed.
         """
         u, head, text = action.unwound, action.unwound.now.version, action.after
         path, base = self.aside.get(u.now.path, (u.now.path, u.now.seq))
@@ -293,7 +293,7 @@ class CarryingOut:
         return first_difference(history.text_held(version.blob) or before, action.after)
 
     def _showing(self, action: Action, version: int) -> dict[str, Any]:
-        """Return the diff with fresh anchors, recorded as shown to the caller; empty for a binary file."""
+        """Return the diff with fresh anchors, and record these lines as shown to the caller; {} for a binary file."""
         before, after = action.before, action.after
         if before.binary or after.binary:
             return {}

@@ -1,5 +1,5 @@
-"""Batches in the journal: their changes, the batches that undid them, and whether they are in force. The writes of an
-abandoned batch are in the log, but were not made or were taken back.
+"""Batches in the journal: their changes, the batches that undid them, and whether they are in force (not undone). The
+writes of an abandoned batch are in the log, but were not made or were taken back.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Batches:
             self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
 
     def mark(self, batch: int) -> BatchUndone | None:
-        """Return the event by which the batch undid others, or None; the batch's other records are not read."""
+        """Return the event by which the batch undid others, or None. The batch's other records are not read."""
         return self._records[batch][0] if batch in self._records else self.history.undoing(batch)
 
     def starts(self, batch: int) -> tuple[tuple[str, int], ...]:
@@ -69,16 +69,16 @@ class Batches:
         return self.history.record(starts[0][1] if starts else batch)
 
     def is_setup(self, batch: int) -> bool:
-        """Return True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
+        """True for a batch of `quire setup`, which an undo of everybody's work leaves alone."""
         return self.history.is_setup(self.writer(batch))
 
     def is_by_git(self, batch: int) -> bool:
-        """Return True if git was seen to write the batch."""
+        """True if git was seen to write the batch."""
         record = self.write(batch)
         return record is not None and is_by_git(getattr(record.event(), "hint", ""))
 
     def is_undo(self, batch: int) -> bool:
-        """Return True if `redo` takes this batch back. A restore or a rollback is undone like an edit."""
+        """True if `redo` takes this batch back, as an undo or redo; a restore or rollback is undone like an edit."""
         mark = self.mark(batch)
         return mark is not None and mark.how in ("undo", "redo")
 
@@ -90,13 +90,15 @@ class Batches:
         return self._undid[batch]
 
     def undoers(self, batch: int) -> list[int]:
-        """Return the batches that undid this one, in force or not, newest first, without abandoned ones."""
+        """Return the batches that undid this one, in force or not, newest first; abandoned batches are left out."""
         if batch not in self._undoers:
             self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
         return self._undoers[batch]
 
     def undoers_in(self, steps: Sequence[TimelineStep]) -> Callable[[int], Sequence[int]]:
-        """Return `undoers`, limited to those that undid the batch in the file of these steps."""
+        """Return `undoers` as a function that leaves out those that did not undo the batch in the file of these
+        steps.
+        """
         found: dict[int, Sequence[int]] = {}
         about: dict[int, bool] = {}
 
@@ -125,16 +127,16 @@ class Batches:
         return any(fits(path, step.seq) for step in undone for path in (step.before.path, step.after.path))
 
     def fits(self, paths: tuple[str, ...]) -> Fits:
-        """Return the filter of files whose path, then or later, is one of these paths, or in one of these folders and
-        globs; of all files if none is given.
+        """Return the predicate (path, seq) of files to which one of the paths, folders and globs applies, then or under
+        a later name; of all files if none is given.
         """
         if paths not in self._filters:
             self._filters[paths] = _in_paths(paths, self.names.of, self.history)
         return self._filters[paths]
 
     def meant(self, paths: tuple[str, ...]) -> Fits:
-        """Return the filter as `fits` for paths that a caller names; a former path does not count if another file has
-        it now.
+        """Return the predicate of `fits` for paths that a caller names; a former path of a file does not count if
+        another file has that path now.
         """
         return _in_paths(paths, self.names.own, self.history)
 
@@ -146,13 +148,13 @@ class Batches:
         return [by for by in self.undoers(batch) if self.in_force(by)]
 
     def in_force(self, batch: int) -> bool:
-        """Return True unless the batch is undone."""
+        """True unless the batch is undone."""
         if batch not in self._in_force:
             self._in_force[batch] = not self.undoers(batch) or self.history.undone_by(batch) is None
         return self._in_force[batch]
 
     def stands(self, batch: int, in_path: Fits) -> bool:
-        """Return True if the batch changed a selected file and was not undone there."""
+        """True if the batch changed a file that `in_path` admits and is not undone there."""
         undone = self._undone_at(batch)
         return any(
             any(in_path(name, seq) for name in names) and not any(undone(name, seq) for name in names)
@@ -160,7 +162,7 @@ class Batches:
         )
 
     def undone(self, batch: int, in_path: Fits) -> bool:
-        """Return True if the batch changed a selected file and was undone there."""
+        """True if the batch changed a file that `in_path` admits and is undone there."""
         undone = self._undone_at(batch)
         return any(
             any(in_path(name, seq) for name in names) and any(undone(name, seq) for name in names)
@@ -200,8 +202,8 @@ class Batches:
 
 
 def _stands(version: Version | None) -> bool:
-    """Return True for a file version, or a folder that a tool or an agent's command made or removed. Folders of unknown
-    origin are recorded for tree listings only.
+    """True for a version of a file, or of a folder that a tool or an agent's command made or removed. Other folders are
+    recorded for tree listings only.
     """
     if version is None or version.displaced:
         return False

@@ -1,4 +1,4 @@
-"""The batches that `select` examines, and claims to them."""
+"""The batches that `select` examines, and how surely they are the named writer's."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _some(names: Sequence[str]) -> str:
 
 
 def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]]:
-    """Yield (the newest write of a batch, why it belongs to the named burst), newest first, for the batches of the
-    named bursts, or else for those between the points `from_` and `to`.
+    """Yield (the newest write of a batch, evidence that it belongs to the named burst), newest first, for the batches
+    of the named bursts, or else for those between the points `from_` and `to`.
     """
     history = known.history
     after = parse_point(params.from_, history, "from") if params.from_ else 0
@@ -86,7 +86,7 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]
 
 
 def _is_of_a_run_apart(record: Record, named: Sequence[int], history: History) -> bool:
-    """Return True if a write is that of another run of the same caller, which none of the `named` bursts started."""
+    """True if a write is that of another run of the same caller, started by none of the `named` bursts."""
     told = history.attribution(record)
     run = None if told is None or told.burst in named else history.burst(told.burst)
     return run is not None and {*named} <= {*run.apart}
@@ -105,7 +105,7 @@ def _newest(after: int, upto: int, history: History) -> Iterator[Record]:
 
 
 def _of_last_command(after: int, upto: int, history: History) -> Iterator[Record]:
-    """Return the writes of the last command of git that wrote into the tree, newest first. Raises `Refusal` if there is
+    """Return the writes of the last command of git that wrote files, newest first. Raises `Refusal` if there is
     none.
     """
     seqs = last_of_git(after, upto, history, SCAN_RECORDS)
@@ -116,8 +116,8 @@ def _of_last_command(after: int, upto: int, history: History) -> Iterator[Record
 
 
 def claiming(params: Selection, history: History, who: Who) -> Callable[[Record], Ownership]:
-    """Return record → the claim to it of the writer that the arguments name: the caller by default, everyone for a turn
-    that a person names.
+    """Return record → how surely it is of the writer that the arguments name: the caller by default, everybody for a
+    turn that a person names.
     """
     whose = Whose(history, params.writer, agent_session=params.agent_session, turn=params.turn)
     anyone = params.writer or params.agent_session or params.burst is not None or of_git(params)

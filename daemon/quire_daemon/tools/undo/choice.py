@@ -14,9 +14,9 @@ from quire_journal.model import (
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What to undo, and in which files; small, because a token carries it.
+    """What an undo, redo, rollback or restore changes, and in which files; small, because a token carries it.
 
-    For a redo, `batches` are the undoing batches.
+    For a redo, `batches` are the undos to be undone.
     """
 
     how: How
@@ -37,8 +37,8 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:
-    """Return (the choice, the digest of the outcome). Raises `Refusal` for an invalid token, also an empty one: a
-    caller that lost its token does not mean the default choice.
+    """Return (the choice, the digest of the outcome). Raises `Refusal` for an invalid or empty token: a caller that
+    lost its token does not mean the default choice.
     """
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)

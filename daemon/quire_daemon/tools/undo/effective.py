@@ -1,4 +1,4 @@
-"""The steps of file timelines that are undone once the chosen batches are.
+"""The timelines of files (their versions, through renames) with the steps that are undone once the chosen batches are.
 
 Undos and redos are batches too, so the module also computes which other batches are in force without the chosen ones.
 """
@@ -30,14 +30,14 @@ MOST_WRITES: Final = 5000
 class _Without:
     """The journal without the chosen batches.
 
-    A batch that undid others has no effect once it is undone itself, so all batches connected with the choice are
-    evaluated together.
+    A batch that undid others has no effect once it is undone itself, so all batches connected with the choice (which
+    undid or were undone, directly or not) are evaluated together.
     """
 
     def __init__(
         self, known: Batches, choice: Choice, others: Iterable[int] = (), names: Container[str] = frozenset()
     ) -> None:
-        """`others`: further batches to consider, with all that are connected with them, in files of these `names`."""
+        """`others`: further batches to consider, with their connected batches, in files of these `names`."""
         self._known, self._choice = known, choice
         self._chosen = {*choice.batches}
         self._connected = self._all_connected(others)
@@ -84,7 +84,7 @@ class _Without:
         return doing
 
     def as_they_are(self) -> list[FileTimeline]:
-        """Return the timelines with the currently undone steps, which must reproduce the current files."""
+        """Return the timelines with the steps that are undone now; they must give the current files."""
         return [self._as_it_is(life) for life in self._found()]
 
     def _found(self) -> list[FileTimeline]:
@@ -126,8 +126,8 @@ class _Without:
     def _flagged(self, life: FileTimeline) -> FileTimeline:
         """Return the timeline from its first undone step on.
 
-        If the newest steps are exactly the chosen ones, on the state then in force, the file returns to its former
-        bytes, conflict markers included.
+        If the newest steps are exactly the chosen ones, and the steps before are in force as they were then, the file
+        returns to its former bytes, conflict markers included.
         """
         if self._by_path:
             self._standing = BatchesInForce(self._known.undoers_in(life.steps), self._chosen)
@@ -141,7 +141,7 @@ class _Without:
         return _from_first_undone(life, lambda batch: bool(undid(batch)) or not standing.in_force(batch))
 
     def _as_before(self, first: TimelineStep, steps: Sequence[TimelineStep]) -> bool:
-        """Return True if the steps before the first chosen one are in force without the choice as they were then."""
+        """True if the steps before the first chosen step are in force, without the choice, as they were then."""
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
         if not before or self._last_other < first.batch <= self._first:  # everything since is chosen
             return True
@@ -160,8 +160,8 @@ def _from_first_undone(life: FileTimeline, undone: Callable[[int], bool]) -> Fil
 def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
     """Return the timelines of the affected files with the undone steps marked.
 
-    Later undos by others count too, or the result would depend on their order; but only in files whose current bytes
-    they explain in full, so that resolved conflict markers stay.
+    Later undos by others count too, or the result would depend on the order of undos; but only in files whose current
+    bytes they explain in full, so that resolved conflict markers stay.
     """
     alone = _Without(known, choice)
     found = alone.lives()
@@ -196,7 +196,7 @@ def lives_without(known: Batches, choice: Choice) -> list[FileTimeline]:
 
 
 def _undoing_among_kept(known: Batches, found: Iterable[FileTimeline]) -> set[int]:
-    """Return the undoing batches among the kept steps of these timelines."""
+    """Return the batches that undid others, among the steps that are not undone."""
     kept = (step.after.version for life in found for step in life.steps if not step.undone)
     batches = {version.batch for version in kept if version is not None and version.type == "undo"}
     marks = ((batch, known.history.undoing(batch)) for batch in batches)

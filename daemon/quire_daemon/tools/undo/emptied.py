@@ -21,8 +21,8 @@ MOST_NAMED: Final = 5
 
 
 def emptied(actions: Sequence[Action], lives: Sequence[FileTimeline], history: History) -> tuple[str, ...]:
-    """Return the folders above files that go, deepest first, if nothing was in them before the undone work came; also
-    folders that hold something else by now. `lives`: the timelines of the actions, in the same order.
+    """Return the folders above files that an undo removes, deepest first, in which nothing was before the undone work;
+    perhaps they hold something else by now. `lives`: the timelines of the actions, in the same order.
     """
     came: dict[str, int] = {}  # folder → seq of the first undone write into it
     for action, life in zip(actions, lives, strict=False):
@@ -45,8 +45,8 @@ def _was_there(folder: str, at: int, history: History) -> bool:
 def left_empty(
     choice: Choice, actions: Sequence[Action], going: Sequence[str], history: History
 ) -> dict[str, Any] | None:
-    """Return the warning about folders that other programs made after the point of a rollback and that it leaves empty;
-    None without such a folder. Nothing is known of what they are for. `going`: folders that go.
+    """Return the warning about folders that other programs made after the point of a rollback, and that it leaves
+    empty, as their purpose is unknown; None without such a folder. `going`: folders that are removed.
     """
     at, paths = choice.at, choice.paths
     files = {action.unwound.now.path for action in actions if action.do in ("delete", "move")}

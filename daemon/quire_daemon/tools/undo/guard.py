@@ -1,4 +1,4 @@
-"""Facts from the log by which `quire_journal.history.undo_guard` decides about one undo."""
+"""Facts from the log for `quire_journal.history.undo_guard`, which checks the result of an undo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Guard:
         self._nothing: dict[int, bool] = {}
 
     def check(self, life: FileTimeline, found: Unwound) -> Unwound:
-        """Return the result for a file, as far as the chosen batches account for it."""
+        """Return the planned result for a file, as far as the chosen batches account for it."""
         undoing = GuardedUndo(self.chosen, self._comes_to_nothing, self._affected, self._known.undoers_in(life.steps))
         return guard(self._known.history, life, found, undoing)
 
@@ -33,7 +33,7 @@ class Guard:
         return found
 
     def _comes_to_nothing(self, batch: int) -> bool:
-        """Return True if the batch undid only chosen batches, or undos that have no effect themselves."""
+        """True if the batch undid only chosen batches, or batches of which the same is true."""
         known, todo = self._nothing, [batch]
         while todo:
             at = todo[-1]

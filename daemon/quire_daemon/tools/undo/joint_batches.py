@@ -25,13 +25,13 @@ class JointBatches:
         return self._found.setdefault(batch, (batch,))
 
     def is_by_git(self, batch: int) -> bool:
-        """Return True if a command of git made the batch, also if git was seen to run only for other files of that
-        command.
+        """True if a command of git made the batch, even if git was seen to run only during writes of other files of
+        that command.
         """
         return any(map(self._known.is_by_git, self.of(batch)))
 
     def is_probable(self, batch: int) -> bool:
-        """Return True if the batch's writer is only probable."""
+        """True if the batch's writer is only probable."""
         record = self._known.write(batch)
         found = None if record is None else self._history.attribution(record)
         return found is not None and found.evidence == DURING

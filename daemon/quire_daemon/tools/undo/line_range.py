@@ -14,8 +14,8 @@ from quire_journal.text import Dispute, Splice, Text, apply, diff
 
 
 def with_spared(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
-    """Return the file, also without those lines in `ranges` (from 0, half-open) that nobody built on, of a change that
-    others built on elsewhere.
+    """Return the file `u` with more undone: of a change that others built on, those lines in `ranges` (from 0,
+    half-open) that nobody built on.
     """
     head = u.now.version
     if u.missing or head is None or head.entry != REGULAR or not (u.present and u.now.present):
@@ -43,8 +43,8 @@ def with_spared(u: Unwound, ranges: Sequence[tuple[int, int]], history: History)
 
 
 def only_lines(u: Unwound, ranges: Sequence[tuple[int, int]], history: History) -> Unwound:
-    """Return the file with only the changes inside `ranges` (from 0, half-open); an empty range stands for the gap
-    above a line.
+    """Return the file `u` with only the changes inside `ranges` (from 0, half-open) undone; an empty range stands for
+    the gap above a line.
 
     A change that keeps the number of lines, or only deletes, is cut at the range's ends. Raises `Refusal` for any other
     change that crosses an end.
@@ -84,13 +84,13 @@ def _concerns(conflict: Conflict, ranges: Sequence[tuple[int, int]]) -> bool:
 
 
 def _is_line_by_line(place: Dispute) -> bool:
-    """Return True if each line of the place took that of one line before."""
+    """True if each line of the place replaced exactly one line."""
     return len(place.lines) == place.stop - place.start
 
 
 def _meet(span: tuple[int, int], lines: tuple[int, int]) -> bool:
-    """Return True if `span` and `lines` have a line in common; empty `lines` also meet what ends or begins at their
-    gap.
+    """True if `span` and `lines` have a line in common; empty `lines` (a gap) also meet a span that begins or ends at
+    the gap.
     """
     (first, last), (start, stop) = span, lines
     return first <= stop and start <= last if start == stop else first < stop and start < last

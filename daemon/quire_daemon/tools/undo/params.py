@@ -62,9 +62,7 @@ class UndoParams(Selection, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class RedoParams(Selection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `redo`: undone batches to bring back, or undoing batches to take back. The default is the caller's
-    last undo.
-    """
+    """Arguments of `redo`: undone batches to bring back, or undos to undo. The default is the caller's last undo."""
 
 
 class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,14 +109,14 @@ def wanted_calls(params: Selection) -> int:
 
 
 def of_last_calls(params: Params) -> bool:
-    """Return True for an undo of the last call, or of a number (`last`) of newest calls."""
+    """True for an undo of the last call, or of a number (`last`) of newest calls."""
     if not isinstance(params, UndoParams) or params.token is not None or params.lines or params.rejected:
         return False
     return params.batch is None and (params.last is not None or not is_wide(params))
 
 
 def spares_git(params: Selection) -> bool:
-    """Return True if git's writes, whose writer is `outside` as well, are not meant."""
+    """True if git's writes are left out: their writer, `outside`, is named, but not git."""
     return params.writer == "outside" and not of_git(params)
 
 

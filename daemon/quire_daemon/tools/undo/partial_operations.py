@@ -23,7 +23,7 @@ def taken_back(batch: int, history: History) -> list[str]:
 
 
 def but_for(paths: Sequence[str]) -> dict[str, Any]:
-    """Return the reply fields for an operation that is not in force at `paths`."""
+    """Return the reply fields that tell that an operation is not in force at `paths`."""
     more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     said = f" It was taken back, or never made, at {paths[0]}{more}."
     return {"message": said, "taken_back": [*paths[:MOST_FILES]]}

@@ -32,9 +32,9 @@ _LINES: Final = re.compile(r"(\d{1,9})(?:[-:,](\d{1,9}))?", re.ASCII)
 
 def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> Choice:
     """Return the batches that put these lines here, of the named writer or else of their only author. Raises `Refusal`
-    if the lines are invalid, or nobody's, or of several authors.
+    if the lines are invalid, or of nobody or several authors.
 
-    The batch that made the file is meant only if no later one wrote any of the lines.
+    The batch that made the file is meant only if no later batch wrote any of the lines.
     """
     history, parsed = known.history, _LINES.fullmatch(params.lines)
     path = single_path(paths[0], history) if len(paths) == 1 else None
@@ -87,8 +87,8 @@ def choose_lines(params: UndoParams, known: Batches, who: Who, paths: Paths) -> 
 
 
 def choose_rejected(seqs: Sequence[int], history: History) -> Choice:
-    """Return the batches and places that rejections name; the places are those of the files now. Raises `Refusal` for
-    no rejection, or if nothing of them is left.
+    """Return the batches that rejections name, with the rejected places in the files now. Raises `Refusal` if there is
+    no such rejection, or nothing of the places is left.
     """
     names = LaterNames(history)
     batches, places, whole = set[int](), dict[str, list[tuple[int, int]]](), list[str]()
@@ -111,8 +111,8 @@ def choose_rejected(seqs: Sequence[int], history: History) -> Choice:
 
 
 def places_now(event: WorkRejected, path: str, history: History) -> list[tuple[int, int]]:
-    """Return the lines (from 0, half-open) of rejected places in the file now, which has the path `path`; [] if
-    unknown.
+    """Return the rejected lines (from 0, half-open) in the current file, whose path is `path`; [] if they cannot be
+    found.
     """
     then, now = history.version(event.path, event.version), standing(history.file(path))
     if then is None or now is None or then.entry != REGULAR or now.entry != REGULAR:
@@ -128,7 +128,7 @@ def places_now(event: WorkRejected, path: str, history: History) -> list[tuple[i
 
 
 def batches_of_lines(undo: int, known: Batches) -> set[int]:
-    """Return the batches that had written the lines that an undo of lines took out."""
+    """Return the batches that wrote the lines which the batch `undo`, an undo of lines, took out."""
     history, found = known.history, set[int]()
     for path, seq in known.starts(undo):
         made = history.version(path, seq)

@@ -57,12 +57,12 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def built_on(self) -> tuple[Conflict, ...]:
-        """The places that the undo leaves, because others changed them after the changes to be undone."""
+        """The conflicts: places that the undo leaves, because others changed them after the changes to be undone."""
         return tuple(conflict for conflict in self.conflicts if conflict.why != UNSEEN)
 
     @property
     def first_seen(self) -> int:
-        """Seq of the first known version if a changed file goes back to it, else 0."""
+        """Seq of the first known version if the file goes back to it, else 0."""
         if self.do == "none":
             return 0
         return next((conflict.seq for conflict in self.conflicts if conflict.why == UNSEEN), 0)
@@ -121,21 +121,21 @@ def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Actio
 
 
 class _Room(msgspec.Struct, frozen=True):
-    """Permission to use a path: its expected state, and what must be vacated first."""
+    """Permission to use a path: the state that the path then has, and what must be vacated first."""
 
     then: FileNow
     waits: bool = False
     clears: FileNow | None = None
 
     def given_to(self, action: Action) -> Action:
-        """Return the action with its preconditions, or as it is if it does nothing."""
+        """Return the action with these preconditions; an action that does nothing stays as it is."""
         if action.do == "none":
             return action
         return msgspec.structs.replace(action, waits=self.waits, clears=self.clears)
 
 
 class Planner(msgspec.Struct):
-    """Turns projected file states into actions on the files on disk."""
+    """Turns file states without the undone work into actions on the files on disk."""
 
     world: World
     allow_uncaptured: bool
@@ -195,8 +195,8 @@ class Planner(msgspec.Struct):
         return action
 
     def _in_the_way(self, action: Action) -> Lease | None:
-        """Return another caller's exclusive lease on what the action changes; leases on lines that it leaves do not
-        count.
+        """Return an exclusive lease of another caller on what the action changes, or None. A lease on lines that stay
+        does not count.
         """
         u, world = action.unwound, self.world
         paths = {path for path, there in ((u.now.path, u.now.present), (u.path, u.present)) if there}
@@ -209,7 +209,7 @@ class Planner(msgspec.Struct):
         return None
 
     def _is_taken(self, u: Unwound) -> bool:
-        """Return True if the file of an earlier timeline takes the same path."""
+        """True if an earlier action uses the path that the file has or gets."""
         here, there, taken, left, reached = u.now.path, u.path, self.taken, self.left, self.reached
         if u.present and (not u.now.present or here != there) and self._is_in_the_way(there):
             return True
@@ -258,7 +258,7 @@ class Planner(msgspec.Struct):
         return room if file is None else self._skip(u, "occupied", Conflict(file.seq, "occupied"))
 
     def _room(self, path: str, there: FileNow | None) -> _Room | None:
-        """Return the room at `path`, whose current state is `there`; None if the path stays in use."""
+        """Return the permission to use `path`, whose current state is `there`; None if the path stays in use."""
         if there is None or there.path != path:
             return None
         if there.kind == "missing":
@@ -313,7 +313,7 @@ class Planner(msgspec.Struct):
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
     def _is_led_back(self, u: Unwound) -> bool:
-        """Return True if a link is to lead where it led before, under its own name."""
+        """True if a link is to get its former target, under its current path."""
         return u.entry == LINK and u.path == u.now.path and u.made is None and self.world.history.holds(u.blob)
 
     def _take_folder(self, u: Unwound, now: FileNow) -> Action:

@@ -1,4 +1,4 @@
-"""Files without the chosen batches, and the chosen batches that stay in force.
+"""Files without the chosen batches (the projection), and the chosen batches that stay in force.
 
 Only the journal is read. The engine learns from `implied_by` which files to observe, and the decision reuses the
 `UndoProjection` unless the log has moved on.
@@ -74,7 +74,7 @@ MOST_NAME: Final = 60
 
 
 class ProjectedFile(NamedTuple):
-    """A file's timeline with its undone steps, and its state without them."""
+    """A file's timeline (its changes, through renames), with undone steps marked, and its state without these."""
 
     life: FileTimeline
     unwound: Unwound
@@ -92,7 +92,9 @@ def _unwound(known: Batches, choice: Choice) -> list[ProjectedFile]:
 
 
 def _unwound_since(history: History, life: FileTimeline, guard: Guard, choice: Choice) -> Unwound:
-    """Return the projected state of a file; `kept` lists only versions later than the first chosen step."""
+    """Return the state of a file without its undone steps; its `kept` lists only versions later than the first chosen
+    step.
+    """
     pause()  # cached texts cause no read that would pause
     planned = unwind(history, life)
     ranges = _ranges(choice, planned.now.path)
@@ -134,8 +136,8 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
 
 
 def _version_then(history: History, path: str, choice: Choice) -> Version | None:
-    """Return the version of a file at the point; for a file that the caller names itself, also under its
-    earlier path.
+    """Return the version of a file at the point of a restore; for a file that the caller names, also under its earlier
+    path.
     """
     then = version_then(history, path, choice.at)
     if is_lost(then) or standing(then) is not None:
@@ -145,7 +147,7 @@ def _version_then(history: History, path: str, choice: Choice) -> Version | None
 
 
 def _same_link(now: Version | None, then: Version) -> bool:
-    """Return True if a link or folder is unchanged. Links and folders never replace each other."""
+    """True if a link or folder is unchanged. Links and folders never replace each other."""
     if now is None or now.gone or then.entry == REGULAR:
         return False
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
@@ -177,7 +179,7 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
 
 
 def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound], Sequence[FileTimeline]]:
-    """Return the projected states and their timelines (none for a restore).
+    """Return (the files without the chosen batches, their timelines; none for a restore).
 
     Raises `Refusal` if a file to restore did not exist.
     """
@@ -195,7 +197,7 @@ def _ranges(choice: Choice, path: str) -> Sequence[tuple[int, int]]:
 
 
 def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
-    """Return the seqs of the chosen batches' records in skipped files, which therefore stay in force."""
+    """Return the seqs of the chosen batches' records in skipped files: these stay in force."""
     chosen = {*seen.choice.batches}
     steps = (step for life, left in zip(seen.lives, skipped, strict=False) if left for step in life.steps)
     return tuple(sorted(step.seq for step in steps if step.undone and step.batch in chosen))
@@ -206,7 +208,7 @@ def left_alone(seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]
 
 def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tuple[int, ...]:
     """Return the chosen batches that stay in force entirely, in the order of the choice. `skipped`: for each file, True
-    if it is left as it is. Return () for a redo, and for conflict markers, which keep both sides.
+    if the undo does not change it. Return () for a redo, and for conflict markers, which keep both sides.
     """
     choice, found = seen.choice, seen.found
     if choice.partial or choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
@@ -217,7 +219,7 @@ def stayed(known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> tup
 
 
 class _Staying:
-    """Finds batches that stay in force: leaving them out gives the same files with fewer conflicts."""
+    """Finds batches that stay in force, because undoing only the others gives the same files with fewer conflicts."""
 
     def __init__(self, known: Batches, seen: UndoProjection, skipped: Sequence[bool]) -> None:
         self._known, self._choice = known, seen.choice
@@ -240,7 +242,7 @@ class _Staying:
         return tuple(b for b in self._choice.batches if b in self._out and all(eased[n] for n in self._touched[b]))
 
     def _may_stay(self, batch: int) -> bool:
-        """Return True if the batch is in force itself and all its files have conflicts or are skipped."""
+        """True if the batch is in force itself and all its files have conflicts or are skipped."""
         known, choice = self._known, self._choice
         if known.undid(batch) or {*known.undoers(batch)} & {*choice.batches}:
             return False
@@ -250,7 +252,7 @@ class _Staying:
         return all(self._stuck(batch, number) for number in touched)
 
     def _stuck(self, batch: int, number: int) -> bool:
-        """Return True if every place that the batch changed in the file has a conflict."""
+        """True if every place that the batch changed in the file has a conflict, or the file is skipped."""
         life, found, skipped = self._files[number]
         first = life.steps[0].batch == batch  # only the first step can conflict as first seen
         conflicts = [conflict for conflict in found.conflicts if first or conflict.why != UNSEEN]
@@ -278,7 +280,9 @@ class _Staying:
             shift += splice.shift
 
     def _try(self, candidates: Sequence[int]) -> None:
-        """Leave out the candidates that make no difference, in halved groups, as mostly all or none qualify."""
+        """Leave the candidates in force where that makes no difference, in halved groups, as mostly all or none
+        qualify.
+        """
         todo = [candidates] if candidates else []
         while todo and self._steps < MOST_STEPS:
             group = todo.pop()
@@ -292,7 +296,9 @@ class _Staying:
                 todo += [group[half:], group[:half]]  # newest first: older ones may depend on them
 
     def _left_with(self, group: set[int]) -> dict[int, int] | None:
-        """Conflict count of each file with these batches left out; None if a file's result differs."""
+        """Return file index → number of conflicts if these batches are not undone either; None if a file's result
+        differs.
+        """
         left: dict[int, int] = {}
         guard = Guard(self._known, {*self._choice.batches} - self._out - group)
         for number in {n for batch in group for n in self._touched[batch]}:
@@ -318,7 +324,9 @@ def _meets(place: tuple[int, int], ranges: Sequence[tuple[int, int]]) -> bool:
 
 
 def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
-    """Return the file with conflict markers where others built on it. Conflicts about whole files are kept."""
+    """Return the file with conflict markers at the places where others built on undone changes. Conflicts about whole
+    files stay.
+    """
     places = [(conflict, conflict.place) for conflict in u.conflicts if conflict.place is not None]
     if not places or not u.present or not u.now.present:
         return u
@@ -364,7 +372,7 @@ def plain_name(name: str) -> str:
 
 
 class UndoProjection(msgspec.Struct, frozen=True):
-    """The choice of a call and its projected files, as of journal record `head`."""
+    """The choice of a call, and the files without the chosen batches, as of record `head`."""
 
     params: Params
     head: int
@@ -374,8 +382,8 @@ class UndoProjection(msgspec.Struct, frozen=True):
 
 
 def foresee(params: Params, known: Batches, who: Who) -> UndoProjection:
-    """Return the choice that the arguments mean, and its projection. The last calls are those of which something is
-    left to take back. Raises `Refusal`.
+    """Return the choice that the arguments mean, and its projection. The last calls are the newest that left something
+    to take back. Raises `Refusal`.
     """
     choice = choose(params, known, who)
     seen = UndoProjection(params, known.history.head(), choice, *outcome(known, choice, who))
@@ -383,7 +391,7 @@ def foresee(params: Params, known: Batches, who: Who) -> UndoProjection:
 
 
 def _of_older_calls(seen: UndoProjection, known: Batches, who: Who) -> UndoProjection | None:
-    """Return the projection of the newest calls of which something is left, perhaps `seen`; None if there is none."""
+    """Return the projection of the newest calls that left something to take back, perhaps `seen`; None if none did."""
     spent = frozenset[int]()
     for _ in range(MOST_SPENT):
         if any(map(_is_left, seen.found)):
@@ -399,7 +407,7 @@ def _of_older_calls(seen: UndoProjection, known: Batches, who: Who) -> UndoProje
 
 
 def _is_left(file: Unwound) -> bool:
-    """Return True if an undo would change the file, or cannot."""
+    """True if an undo would change the file, or cannot."""
     return not file.is_now or bool(file.conflicts or file.missing)
 
 
@@ -420,8 +428,8 @@ def _implied(paths: Sequence[str], seen: UndoProjection, who: Who) -> ImpliedFil
 def _still(
     paths: Sequence[str], seen: UndoProjection, who: Who, history: History, upto: int, narrow: bool
 ) -> ImpliedFiles | None:
-    """Return the projection as it is if all records up to `upto` are unrelated work of others, else None. `narrow`:
-    only records about these files count.
+    """Return the projection as that of record `upto` if all records since are unrelated work of others, else None.
+    `narrow`: only records about these files count.
     """
     if not narrow and not _of_own_or_named(seen, history):
         return None

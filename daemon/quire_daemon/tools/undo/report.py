@@ -70,7 +70,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
 
 
 def _of_each(seqs: Sequence[int], history: History) -> list[int]:
-    """Return at most `MOST_KEPT` of these records: the newest of each writer, and else the newest."""
+    """Return at most `MOST_KEPT` of these records (by seq): the newest of each writer first, then the newest."""
     if len(seqs) <= MOST_KEPT:
         return [*seqs]
     newest: dict[bytes, int] = {}
@@ -82,7 +82,7 @@ def _of_each(seqs: Sequence[int], history: History) -> list[int]:
 
 
 def lacking_bytes(action: Action, history: History) -> MissingBytes | None:
-    """Return why needed bytes are missing; None if the file is skipped for another reason."""
+    """Return why the journal lacks bytes that the undo needs; None if it lacks none."""
     u = action.unwound
     if action.skipped != "uncaptured" or not u.missing:
         return None
@@ -136,8 +136,8 @@ def writers_json(choice: Choice, known: Batches) -> list[dict[str, Any]]:
 
 
 def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
-    """Return `left_out`, writes that only probably belong to the named writer ("probable") or are Quire's own
-    ("setup"), and `left_out_by_git`, the number of writes of git, which are not meant by `outside`.
+    """Return `left_out`, writes that are only probably the named writer's ("probable") or those of `quire setup`
+    ("setup"), and `left_out_by_git`, the number of git's writes that `outside` does not mean.
     """
     of_git = {"left_out_by_git": choice.by_git} if choice.by_git else {}
     if not choice.left_out:
@@ -153,7 +153,7 @@ def left_out_json(choice: Choice, known: Batches) -> dict[str, Any]:
 
 
 def as_found_sentence(actions: Sequence[Action]) -> str:
-    """Return a phrase with the number of files that only return to their first known version; "" for none."""
+    """Return a phrase with the number of files that go back only to their first known version; "" for none."""
     count = sum(bool(action.first_seen) for action in actions)
     return f"{counted(count, 'file stays', 'files stay')} as first looked at" if count else ""
 

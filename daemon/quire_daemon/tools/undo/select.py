@@ -58,8 +58,8 @@ class _Chosen(NamedTuple):
 
 
 def choose(params: Params, known: Batches, who: Who, spent: Collection[int] = ()) -> Choice:
-    """Return the choice that the arguments or a plan token mean. The last calls are none of the batches `spent`, of
-    which nothing is left to take back. Raises `Refusal`.
+    """Return the choice that the arguments or a plan token mean. Batches `spent`, of which nothing is left to take
+    back, do not count among the last calls. Raises `Refusal`.
     """
     history = known.history
     if params.token is not None:
@@ -95,7 +95,7 @@ def choose(params: Params, known: Batches, who: Who, spent: Collection[int] = ()
 
 
 def _paths_now(params: Params, history: History) -> Paths:
-    """Return the named paths; of a file that was renamed the new name."""
+    """Return the named paths, with the current path in place of the path of a file that was renamed."""
     found = ((given, single_path(given, history)) for given in named_paths(params.path, params.paths))
     return tuple(given if path is None else _name_now(given, path, history) for given, path in found)
 
@@ -148,7 +148,7 @@ def _named(params: Selection, known: Batches, who: Who, paths: Paths) -> _Chosen
 
 
 def _is_token(named: int | str) -> bool:
-    """Return True for a version as `log` shows it: `v12`."""
+    """True for a version as `log` shows it: `v12`."""
     return isinstance(named, str) and parse_version_token(named) is not None
 
 
@@ -159,7 +159,7 @@ def _require_not_too_many(batches: Collection[int]) -> None:
 
 
 def _is_of(params: Selection, batch: int, known: Batches, who: Who) -> bool:
-    """Return True if the batch fits all arguments but the number; any writer fits unless one is named."""
+    """True if the batch fits all arguments but the number; any writer fits if none is named."""
     anyone = msgspec.structs.replace(params, writer=params.writer or "*")
     record = known.write(batch)
     if record is None or claiming(anyone, known.history, who)(record) < Ownership.PROBABLE:
@@ -204,14 +204,14 @@ def _own_last(params: Selection, known: Batches, who: Who, paths: Paths, spent: 
 
 
 def _has_undone(known: Batches, who: Who) -> bool:
-    """Return True if the caller's last batch is an undo that is in force."""
+    """True if the caller's last batch is an undo that is in force."""
     marks = ((batch, known.mark(batch)) for batch in known.history.last_batches(who.key))
     return any(mark is not None and mark.how == "undo" and known.in_force(batch) for batch, mark in marks)
 
 
 def _own_done(known: Batches, who: Who) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield (batch, what an undo of it takes back) for the caller's edits and redos, newest first: what a redo of own
-    edits brought back, else the batch itself.
+    """Yield (batch, batches that an undo of it undoes) for the caller's edits and redos, newest first: for a redo of
+    own edits what it brought back, else the batch itself.
     """
     for batch in known.history.last_batches(who.key, MAX_BATCHES):
         mark = known.mark(batch)
@@ -266,7 +266,7 @@ def _last_undos(wanted: int, known: Batches, who: Who, paths: Paths) -> tuple[in
 
 
 def _undone_partly(after: int, known: Batches, paths: Paths) -> dict[int, list[int]]:
-    """Return batch → the undos in force that took only lines of it, in the files that are meant."""
+    """Return batch → the undos in force that took back only lines of it, in the files that `paths` names."""
     in_path, found = known.meant(paths), dict[int, list[int]]()
     for record in islice(known.history.records(after=after, reverse=True), SCAN_RECORDS):
         if record.kind != BatchUndone.kind:
@@ -283,8 +283,8 @@ def _undone_partly(after: int, known: Batches, paths: Paths) -> dict[int, list[i
 def _bringing_back(
     wanted: Sequence[int], partly: Mapping[int, Sequence[int]], known: Batches, paths: Paths
 ) -> tuple[tuple[int, ...], Paths]:
-    """Return the batches and files to undo so that exactly `wanted` come back; other batches that the undos of `wanted`
-    had undone are undone anew. `partly`: the undos of lines by the batches of these lines.
+    """Return the batches and files to undo so that exactly `wanted` come back; batches that were undone together with
+    `wanted` are undone anew. `partly`: batch → undos of some of its lines.
     """
     coming = {*wanted}
     of_lines = {by for batch in wanted for by in partly.get(batch, ())}
@@ -320,8 +320,8 @@ def _edits_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int])
 
 
 def _everything_standing(known: Batches, batch: int, in_path: Fits, chosen: set[int]) -> bool:
-    """Admit for `rollback` everything in force. A batch undone by a chosen undo would come back, so it is
-    chosen too.
+    """True, for a `rollback`, if the batch is in force, or would come back because all undos of it are chosen
+    (`chosen`).
     """
     undone_by_chosen = not known.in_force(batch) and {*known.standing_undoers(batch)} <= chosen
     return known.stands(batch, in_path) or (undone_by_chosen and known.undone(batch, in_path))
@@ -337,7 +337,7 @@ def _edits_undone(partly: Collection[int]) -> _Admits:
 def _matching(
     params: Selection, known: Batches, who: Who, paths: Paths, admits: _Admits, spent: Collection[int] = ()
 ) -> _Chosen:
-    """Return the admitted batches that fit, newest first.
+    """Return the batches that the arguments and `admits` admit, newest first.
 
     Batches of probable authorship fit only with `probable`, those of `quire setup` only if it is named, and those of
     git not for `outside`.
@@ -424,7 +424,9 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
 
 
 def require_as_planned(params: Params, planned: Choice, history: History, chosen: Callable[[Params], Choice]) -> None:
-    """Raise `Refusal` if arguments beside a token do not cover the plan's choice; `chosen`: the choice of arguments."""
+    """Raise `Refusal` if arguments beside a token name less than the plan's choice; `chosen` returns the choice of
+    arguments.
+    """
     paths = named_paths(params.path, params.paths) if planned.how == "restore" else _paths_now(params, history)
     same = not paths or paths == planned.paths
     if isinstance(params, RestoreParams):

@@ -1,8 +1,8 @@
 """`undo`, `redo`, `rollback` and `restore`: earlier states come back as new records.
 
-All four select batches (`select`), project the files without them (`project`), plan an action for each file (`plan`),
-and apply the actions or reply with a token. The token names the choice and a digest of the outcome, so that a later
-call applies exactly that plan or nothing.
+All four select batches (`select`), compute the files without these (`project`), plan an action for each file (`plan`),
+and carry out the actions or reply with a token. The token names the choice and a digest of the outcome, so that a later
+call carries out exactly that plan or nothing.
 """
 
 from __future__ import annotations
