@@ -39,7 +39,7 @@ class Language(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
-        """(Regular expression for comments, strings and brackets; mark → the method that reads on from it)."""
+        """Return a regular expression for comments, strings and brackets, and mark → method that reads on from it."""
         acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
         if self.block_comment:
             acts[self.block_comment[0]] = _Reader.block_comment
@@ -101,7 +101,7 @@ Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
 
 
 def no_faults() -> None:
-    """A `Faults` function for use without a grammar."""
+    """Return None, which means that no parser has judged the edit."""
 
 
 def no_grammars(path: str, before: Text, after: Text) -> Faults:
@@ -111,9 +111,11 @@ def no_grammars(path: str, before: Text, after: Text) -> Faults:
 def check(
     path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
 ) -> list[Suspicion]:
-    """Return warnings about an edit that replaces the lines `splices` of `before`. `faults_of`: the parser's errors.
+    """Return warnings about an edit that replaces the lines `splices` of `before`. `faults_of` returns the parser's
+    errors; None without a parser.
 
-    Brackets are counted unless the parser finds no error; if both find one, the brackets' message is plainer.
+    Brackets are counted unless the parser finds no error. Both kinds of error are reported, as the message about
+    brackets is plainer.
     """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
@@ -211,7 +213,9 @@ class _Reader:
         return self
 
     def bracket(self, mark: bytes) -> None:
-        """Handle a closing bracket that does not match: the end of a template's `${…}`, or an error."""
+        """Read a closing bracket that does not match: `}` of `${…}` continues a template string; else record an
+        error.
+        """
         start, self.at = self.at, self.at + 1
         if not self._open:
             self._fail(start, f"`{mark.decode()}` closes nothing")

@@ -84,10 +84,11 @@ class SyntaxChecker:
         self._left_alone: dict[str, float] = {}  # path → end of its pause; "" is every path
 
     def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
-        """Start parsing an edited file. The returned function waits for new syntax errors: (line, message), () for none
-        or a file that did not parse before, None if it cannot be parsed: no grammar, too large, or the parser failed.
+        """Start parsing an edited file. The returned function waits for new syntax errors: (line from 1, message); ()
+        if there are none, or the file did not parse before; None if it cannot be parsed: no grammar, too large, or the
+        parser failed.
 
-        Never raises. An answer not read before the next call is lost.
+        Never raises. A result not fetched before the next call is lost.
         """
         language = LANGUAGES.get(posixpath.splitext(path)[1].lower())
         if language is None or max(len(before.data), len(after.data)) > JUDGED_BYTES:

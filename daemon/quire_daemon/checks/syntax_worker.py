@@ -38,7 +38,9 @@ Said: TypeAlias = Literal["sound", "broken", "broken_before", "no_grammar", "sen
 
 
 class Answer(TypedDict, total=False):
-    """The parser's reply about an edit; the other fields exist only if `say` is "broken"."""
+    """The parser's verdict (`say`) on an edit. The other fields describe the error, and exist only if `say` is
+    "broken".
+    """
 
     say: Said
     at: int  # byte offset in the text after the edit
@@ -50,7 +52,7 @@ class Grammar:
         self._parser = parser
 
     def parse(self, data: bytes, old: Tree | None = None) -> Tree:
-        """Parse `data`; faster with `old`, the adjusted tree of a similar text."""
+        """Parse `data`; faster with `old`, the tree of a similar text with adjusted positions."""
         return self._parser.parse(data) if old is None else self._parser.parse(data, old)
 
 
@@ -76,7 +78,9 @@ class Trees:
         self.held = 0
 
     def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
-        """Judge an edit. `names`: hashes of both texts; `read_before` fetches the text before, if needed."""
+        """Return whether an edit breaks the syntax. `names`: hashes of both texts; `read_before` fetches the text
+        before, if needed.
+        """
         if language not in self._grammars:
             self._grammars[language] = self._loading(language)
         grammar = self._grammars[language]
