@@ -34,8 +34,8 @@ class Reserve:
         return self._path.parent
 
     def take(self) -> None:
-        """Create the file if there is room. If another daemon has deleted the file, this daemon refuses edits, too,
-        until then.
+        """Create the file if there is room. If any daemon has deleted the file, this daemon refuses edits until the
+        file exists again.
         """
         if self._size <= 0:
             return
@@ -102,7 +102,7 @@ class FullDisk:
         return bool(self._since_ns)
 
     def failed(self, error: BaseException, size: int) -> None:
-        """Record a failed commit; `size` is the bytes of its file contents."""
+        """Record a failed commit with file contents of `size` bytes, if its error says that the disk is full."""
         if isinstance(error, StoreFailure) and error.disk_full:
             before = self._bytes if self._since_ns else 0
             self._bytes = min(size, before) if size and before else size or before
@@ -111,7 +111,7 @@ class FullDisk:
 
     def taken(self, size: int) -> None:
         """Record a commit of `size` bytes. The disk no longer counts as full if the commit is as large as the failed
-        one, or `FULL_S` have passed.
+        one, or `FULL_S` seconds have passed.
         """
         if not self._since_ns:
             return

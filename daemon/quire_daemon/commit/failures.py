@@ -38,7 +38,9 @@ class FailurePolicy:
             )
 
     def store_failed(self, error: StoreFailure) -> dict[str, Any]:
-        """Return the reply for a failed read or commit. A lasting failure makes the journal read-only."""
+        """Return the reply for a failed read or commit of the journal. After a lasting failure, the journal is
+        read-only.
+        """
         self.unsure = self.unsure or error.unsure
         if isinstance(error, JournalGone | JournalUnseen):
             return self._journal_gone(error)
@@ -96,7 +98,9 @@ class FailurePolicy:
         return Refusal("journal_damaged", f"{capitalised(str(error))}.", action).reply()
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """Log `error`, react to it, and return the reply. `what` names the failed tool or task."""
+        """Return the reply for any `error`; log and handle the error by its kind. `what` names the failed tool or
+        task.
+        """
         if isinstance(error, Refusal):
             return error.reply()
         if isinstance(error, StoreFailure):
@@ -113,8 +117,8 @@ class FailurePolicy:
         return limits.refusal(limit, what)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """Return the reply for a write that was taken back, which could not be logged: `unknown`, because the next
-        start may apply it.
+        """Return the reply for a request whose writes were taken back, if that could not be logged: `unknown`, because
+        the next start may write the files.
         """
         told = self.told(what, error) | {"outcome": "unknown"}
         if not isinstance(error, Refusal | StoreFailure | JournalDamaged) and (limit := limits.reached(error)):
@@ -129,8 +133,8 @@ class FailurePolicy:
         return told
 
     def in_part(self, what: str, error: Exception | None, stays: Sequence[str]) -> dict[str, Any]:
-        """Return the reply for a request that could not be taken back at the files `stays`. `error` is None if another
-        program changed a file first.
+        """Return the reply for a failed request whose writes at `stays` could not be taken back. `error`: the reason;
+        None if another program changed a file first.
         """
         overtaken = Refusal("busy", f"{what}: another program was faster at one of its files.", "retry")
         told = self.told(what, overtaken if error is None else error)

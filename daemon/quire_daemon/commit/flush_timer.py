@@ -11,14 +11,14 @@ AGAIN_S: Final = 1.0
 
 
 class FlushTimer:
-    """Time of the next flush. `wanted` says that events are pending and the journal takes them."""
+    """Time of the next flush (commit). The argument `wanted` says that events wait and the journal can take them."""
 
     def __init__(self) -> None:
         self._at_s = math.inf
 
     def due(self, wanted: bool, now_s: float) -> bool:
-        """Return True if it is time to flush. Without a later call of `done`, this is True again after `AGAIN_S`
-        seconds.
+        """Return True once events have waited `FLUSH_S` seconds, then every `AGAIN_S` seconds until `done` is
+        called.
         """
         if not wanted:
             self._at_s = math.inf

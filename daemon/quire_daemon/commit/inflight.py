@@ -62,11 +62,11 @@ class InFlight:
     # ── decided, and being written ──
 
     def decided(self, one: InFlightWrite) -> None:
-        """Add a request that this turn decided, and writes."""
+        """Add the paths of a request that this turn of the main loop writes."""
         self._decided.update(paths_of(one))
 
     def turn_over(self) -> None:
-        """Forget the requests of `decided`: their writes are done or were handed to `begin`."""
+        """Forget the paths added by `decided`: their writes are done, or were handed to `begin`."""
         self._decided.clear()
 
     def begin(self, one: InFlightWrite) -> None:
@@ -82,12 +82,12 @@ class InFlight:
         return path in self._decided or path in self._paths or path in self._doubtful_paths
 
     def writes_now(self, path: str) -> bool:
-        """Return True if a request of `decided` writes `path` (as in the log)."""
+        """Return True if a request passed to `decided` in this turn writes `path` (as in the log)."""
         return path in self._decided
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """Numbers of the batches whose outcome the log does not record yet."""
+        """Numbers of the batches whose outcome (complete or abandoned) the log does not have yet."""
         return (*self._open_ended, *self._untold_batches)
 
     @property
@@ -111,7 +111,9 @@ class InFlight:
             self._of_before = tuple(history.unsettled())
 
     def doubt(self, one: InFlightWrite) -> None:
-        """Mark a request as unknown after a disk error. Its files are not compared with the journal in this run."""
+        """Mark the outcome of a request as unknown after a disk error. Its files are not compared with the journal in
+        this run.
+        """
         self._doubtful.append(one)
         self._doubtful_paths.update(paths_of(one))
 
@@ -123,12 +125,12 @@ class InFlight:
         return self._landed
 
     def land(self, upto: Seq) -> None:
-        """Remember that all writes up to this seq are on disk, except those still running."""
+        """Remember that all writes up to this seq are on disk, except those of `begin` that still run."""
         self._landed = max(self._landed, upto)
 
     def take_settled(self) -> Seq:
-        """Return the last seq up to which the next commit may record writes as complete (0: none). If that commit
-        fails, pass the seq to `land` again.
+        """Return the seq up to which the next commit may record writes as complete (0: none), and forget that seq. If
+        the commit fails, pass the seq to `land` again.
         """
         upto = self._settled()
         if upto:
@@ -146,14 +148,14 @@ class InFlight:
     # ── abandoned ──
 
     def not_made(self, one: InFlightWrite, why: str) -> None:
-        """Mark a request as abandoned before any write; the next commit logs this."""
+        """Abandon a request that has written no file; the next commit logs this."""
         one.become(WriteState.ABANDONED)
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
         self._have_told_first(one)
 
     def telling(self, one: InFlightWrite, why: str, standing: Set[int] = frozenset()) -> Iterator[None]:
-        """Log that a request's writes are abandoned, except those with the seqs `standing`, in several commits; yields
-        after each. If a commit fails, raises `StoreFailure`; the rest is logged later.
+        """Log, in several commits, that a request's writes are abandoned, except those with the seqs `standing`. Yields
+        after each commit. If a commit fails, raises `StoreFailure`, and a later commit logs the remaining writes.
         """
         parts = deque((part, one.call.who.writer) for part in _abandoned(one, why, standing))
         while parts:
@@ -172,31 +174,31 @@ class InFlight:
         self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
-        """Log pending abandoned writes if one is of `path`, before it is compared with the journal. Raises
+        """Log all unlogged abandoned writes if one is of `path`, which is about to be compared with the journal. Raises
         `StoreFailure`.
         """
         if path in self._untold:
             self.tell()
 
     def tell_before_repeat(self, call: Call) -> None:
-        """Log pending abandoned writes if one is of `call`, before a repeat of the call is answered. Raises
+        """Log all unlogged abandoned writes if one is of `call`, a repeat of which is about to be answered. Raises
         `StoreFailure`.
         """
         if self.is_untold(call):
             self.tell()
 
     def is_untold(self, call: Call) -> bool:
-        """Return True if the journal has the writes of `call`, but not that they are abandoned."""
+        """Return True if the log has the writes of `call`, but not yet that they are abandoned."""
         return bool(self._untold_marks) and not self._untold_marks.isdisjoint(call.marks)
 
     def tell(self) -> None:
-        """Log all pending abandoned writes. Raises `StoreFailure`."""
+        """Commit the record of all unlogged abandoned writes. Raises `StoreFailure`."""
         self.note_abandoned()
         self._recorder.commit()
         self.all_told()
 
     def note_abandoned(self) -> None:
-        """Add the pending abandoned writes to the next commit. Call `all_told` after it."""
+        """Add all unlogged abandoned writes to the next commit; call `all_told` after it."""
         for event, writer in self._abandoned:
             self._recorder.note(event, writer)
 

@@ -23,7 +23,9 @@ _TOKEN_CHARS: Final = 20
 
 
 class ProvisionalSeqs(msgspec.Struct, frozen=True):
-    """Provisional numbers of one decision, from a random `first` that no text contains by chance."""
+    """Provisional numbers of one decision's records, counted from a random, large `first` that no text contains by
+    chance.
+    """
 
     first: int
 
@@ -35,7 +37,9 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return 0 <= seq - self.first < _MOST
 
     def seq(self, seq: int, seqs: Sequence[int]) -> int:
-        """Return the real number of a provisional `seq`; `seqs` lists the real ones."""
+        """Return the real number for a provisional `seq`; any other `seq` unchanged. `seqs`: the real numbers in
+        order.
+        """
         return seqs[seq - self.first] if self.has(seq) else seq
 
     def event(self, event: Event, seqs: Sequence[int]) -> Event:
@@ -50,8 +54,8 @@ class ProvisionalSeqs(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(write, seq=self.seq(write.seq, seqs))
 
     def reply(self, value: Any, seqs: Sequence[int]) -> Any:
-        """Return a reply, or a part of it, with real numbers, also in version tokens (`v12`). Raises `IndexError` if a
-        number is not in `seqs` yet.
+        """Return a reply, or a part of it, with real in place of provisional numbers, also in version tokens (`v12`).
+        Raises `IndexError` if `seqs` lacks a number.
         """
         kind = type(value)  # exact types: a reply has thousands of values, and nearly all stay
         if kind is str:

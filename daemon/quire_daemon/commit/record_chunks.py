@@ -24,7 +24,7 @@ FILES: Final = "files"
 
 
 class RecordChunks(msgspec.Struct):
-    """A decision with provisional sequence numbers, and which of its records have real ones."""
+    """A large decision with provisional sequence numbers, and the real ones of its records so far."""
 
     decision: Decision
     numbers: ProvisionalSeqs
@@ -36,7 +36,9 @@ class RecordChunks(msgspec.Struct):
     files: list[Any] = msgspec.field(default_factory=list)  # files of the reply, with real numbers so far
 
     def note(self) -> None:
-        """Add the next chunk to the coming commit. After the last chunk, `settled` is valid."""
+        """Add the next chunk of records to the coming commit. After the last, `settled` is the decision with real
+        numbers.
+        """
         events, blobs = self.decision.events, {id(data): data for data in self.decision.blobs}
         puts = {write.seq - self.numbers.first: write for write in self.decision.writes if isinstance(write, Put)}
         left = len(events) - len(self.seqs)
@@ -50,7 +52,7 @@ class RecordChunks(msgspec.Struct):
             self._note(self.kept(self.settled.reply))
 
     def settle_some(self) -> bool:
-        """Put real sequence numbers into more files of the reply; return False if none was ready."""
+        """Put real sequence numbers into more files of the reply; return False if no file could be completed."""
         begun = len(self.files)
         try:
             for file in islice(self.decision.reply.get(FILES, ()), begun, begun + PORTION):

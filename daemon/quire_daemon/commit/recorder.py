@@ -31,7 +31,7 @@ MOST_BYTES: Final = 80 << 20  # of memory, by `weight`
 
 
 def weight(text: Text) -> int:
-    """Return an estimate (measured) of the bytes of memory of a cached text."""
+    """Return about how many bytes of memory a cached text takes, by measurement."""
     return 3 * len(text.data) + 120 * len(text) + 4096
 
 
@@ -114,7 +114,9 @@ class Recorder:
         return seq
 
     def told(self, event: Event, writer: WriterId) -> bool:
-        """Return True if `event` is a read by `writer` that the log already has from the last minute."""
+        """Return True if `event` repeats the last read by `writer` of the path, recorded within a minute, and so needs
+        no record.
+        """
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def takes_refusal(self, writer: WriterId) -> bool:
@@ -125,7 +127,7 @@ class Recorder:
         self._bytes.append((data, path))
 
     def note_seen(self, path: str, seen: SeenStat | None) -> None:
-        """Set the cached `stat` result of `path` with the next commit; None removes it."""
+        """Set the entry of `path` in the stat cache with the next commit; None removes it."""
         self._seen[path] = seen
 
     def writer(self, who: WriterIntroduced) -> WriterId:
@@ -133,7 +135,7 @@ class Recorder:
         return self._numbers.number(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Return the identity of a writer that is not in the journal, else None."""
+        """Return the identity of `writer` if the journal does not know this number yet, else None."""
         return self._numbers.stranger(writer)
 
     def introduce(self, writer: WriterId) -> None:
@@ -148,8 +150,8 @@ class Recorder:
     # ── committing ──
 
     def commit(self, gone: BytesGone | None = None, batch: int = 0) -> None:
-        """Commit all waiting events in one synced transaction, and delete the blobs listed in `gone`, whose record
-        belongs to `batch`.
+        """Commit all waiting events in one synced transaction, and delete the blobs listed in `gone`. The event `gone`
+        is recorded in the batch `batch`.
 
         No kept version and no waiting event may need these blobs. Raises `StoreFailure`; the waiting events are then
         dropped, and files compared with the journal again.
@@ -226,14 +228,14 @@ class Recorder:
         return self._commits + 1
 
     def failure(self, commit: int) -> Exception | None:
-        """Return the error of a recent commit; None if it succeeded or is to come."""
+        """Return the error of a recent commit, by number; None if it succeeded or is to come."""
         return self._failed.get(commit)
 
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
-        """Context manager: a `History` of committed events and waiting reads, for the main loop. Nested uses share a
-        read transaction until a commit.
+        """Context manager, for the main loop: a `History` (queries of the log) of committed events and waiting reads.
+        Nested uses share a read transaction until a commit.
         """
         if self._asking is not None and self._asking_at == self._commits:
             return self._asking
@@ -241,7 +243,9 @@ class Recorder:
 
     @contextmanager
     def history_apart(self, wrap: Callable[[ReadTransaction], ReadTransaction]) -> Iterator[History]:
-        """Context manager: a `History` of a fixed snapshot, for any thread. `wrap` wraps the read transaction."""
+        """Context manager, for any thread: a `History` (queries of the log) of a fixed snapshot. `wrap` may wrap the
+        read transaction, to pause it.
+        """
         forgotten = self._forgotten
         with self.journal.store.reading() as reading:
             snapshot = wrap(reading)

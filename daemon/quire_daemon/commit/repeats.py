@@ -18,7 +18,7 @@ class LastReads:
         self._reads: dict[tuple[WriterId, str], tuple[ReadServed, float]] = {}
 
     def keep(self, read: ReadServed, writer: WriterId, batch: int, now_s: float) -> None:
-        """Remember a recorded read, unless it comes from the reply to a write."""
+        """Remember a recorded read, to recognise its repeats, unless it comes from the reply to a write."""
         self._reads.pop((writer, read.path), None)
         if len(self._reads) >= MOST_READS:
             del self._reads[next(iter(self._reads))]
@@ -34,7 +34,7 @@ class LastReads:
 
 
 class Refusals:
-    """Token bucket for the recorded refusals of each caller."""
+    """Limits the rate of recorded refusals for each caller (token bucket)."""
 
     def __init__(self) -> None:
         self._left: dict[bytes, tuple[float, float]] = {}  # caller → (refusals left, when)

@@ -31,7 +31,7 @@ class AtStart(Enum):
 
 
 class Stage(NamedTuple):
-    """State of writes: content of log and disk, states that may follow, and what a start does."""
+    """Meaning of a write state: content of log and disk, states that may follow, and what a daemon's start does."""
 
     log: str  # records of the writes in the log
     disk: str  # content of their paths

@@ -51,7 +51,9 @@ class WriterNumbers:
         return self._strangers.pop(writer, None)
 
     def key_of(self, writer: WriterId, noted: Iterable[NewRecord]) -> bytes:
-        """Return the key of the caller behind `writer`; `noted` are records about to be committed."""
+        """Return the key of the caller behind `writer`. `noted`: records about to be committed, which may introduce the
+        writer.
+        """
         known = self._keys.get(writer)
         if known is None:
             who = self._strangers.get(writer) or next((e for e in _introductions(noted) if e.id == writer), None)
