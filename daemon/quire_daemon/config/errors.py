@@ -32,7 +32,7 @@ class BadSettings(Exception):
 
 
 def wrong_at(name: str, text: str | None, dotted: str, said: str) -> BadSettings:
-    """Return the error `said` about the key `dotted` of a settings file with this content."""
+    """Return an error with the message `said` and the line of the key `dotted` in the settings file `name`."""
     return BadSettings(f"{name}: line {line_of(text, dotted)}: {said}")
 
 

@@ -64,7 +64,7 @@ def common_part(glob: str) -> str:
 
 
 def linear(source: str) -> str:
-    """Return a regular expression that matches as pathspec's `source`, without backtracking."""
+    """Return a regular expression that matches as `source` (a glob translated by pathspec), without backtracking."""
     source = _STARS.sub(lambda _: _STAR, source)
     source = _BETWEEN_STARS.sub(lambda found: f"(?>[^/]*?{found[1]})", source)
     first, *others = source.split(_GAP)

@@ -20,8 +20,8 @@ class LiveSettings:
         return self._files is not None and self._files.changed()
 
     def read_again(self) -> bool:
-        """Reload the settings; return True. If a file is invalid, keep the current ones, put the reason into `wrong`,
-        and return False.
+        """Read the settings files again; return True. If a file is invalid, keep the settings in force, put the reason
+        into `wrong`, and return False.
         """
         if self._files is None:
             return True

@@ -58,8 +58,8 @@ class Dialects(Strict, frozen=True):
 
 
 class Safety(Strict, frozen=True):
-    """`[safety]`: treatment of an edit that looks wrong: "reject", "warn" or "off". With "" the request's
-    `safety_check` decides.
+    """`[safety]`: treatment of an edit that looks wrong: "reject" it, "warn" in the reply, or "off". With "" the
+    request's `safety_check` decides.
     """
 
     unbalanced: str = ""  # "reject", "warn", "off"
@@ -103,9 +103,9 @@ class Journal(Strict, frozen=True):
 class Retention(Strict, frozen=True):
     """`[retention]`: which old versions `quire gc` keeps, in the terms of restic. Only the user's own file may set it.
 
-    Counts apply to each file: so many versions, or one for each of so many hours, days, and so on; -1 is unlimited.
-    Newest versions, checkpoints, unfinished work, recently read versions and all records always stay. By default a file
-    keeps its last hundred versions, all of the last 180 days, and one a day before that.
+    Counts apply to each file: keep so many versions, or one for each of so many hours, days, and so on; -1 is
+    unlimited. Newest versions, checkpoints, unfinished work, recently read versions and all records always stay. By
+    default a file keeps its last hundred versions, all of the last 180 days, and one a day before that.
     """
 
     automatic: str = "off"  # when a gc runs by itself: "off" never; "over_quota"; "daily"
@@ -279,8 +279,8 @@ _FROM_THE_START: tuple[tuple[str, str], ...] = (
 
 
 def in_force(read: Settings, begun: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings `read`, with the values of `begun` where a change needs a restart, and a sentence for each
-    such change.
+    """Return the settings in force: those `read`, but with the daemon's first values (`begun`) where a change needs a
+    restart. Also returns a sentence about each such change.
     """
     waiting: list[str] = []
     for section, name in _FROM_THE_START:
@@ -397,7 +397,7 @@ def _check_glob(key: str, glob: str, name: str, text: str | None) -> None:
 
 
 def policy_of(retention: Retention) -> keeping.Policy:
-    """Return `[retention]` as a policy. Raises `ValueError` for an invalid duration."""
+    """Return `[retention]` as a policy for garbage collection. Raises `ValueError` for an invalid duration."""
     return keeping.Policy(
         retention.keep_last,
         keeping.duration_ns(retention.keep_within),
