@@ -97,7 +97,7 @@ class Candidates(list[int]):
 
     @cached_property
     def apart(self) -> bool:
-        """True if longer hashes, or hashes that include the neighbouring lines, differ between all candidate lines."""
+        """True if a longer hash, or one that includes the neighbouring lines, would tell all candidate lines apart."""
         hashes, few = self._hashes, len(self) < FEW_ANCHORS
         return _all_differ(hashes.digits(line) for line in self) or _all_differ(
             hashes.contexts_of(self) if few else (hashes.contexts[line] for line in self)
@@ -131,8 +131,8 @@ class Snapshot(msgspec.Struct, frozen=True):
         return found
 
     def lists(self, code: str) -> bool:
-        """Record a failure; True if its reply should list the candidate lines, as for the first `MOST_IN_FULL`
-        failures.
+        """Count a failure with this refusal code; return True if its reply should list candidate lines, as for the
+        first `MOST_IN_FULL`.
         """
         self._listed.append(code)
         return len(self._listed) <= MOST_IN_FULL
@@ -288,8 +288,8 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
 
 
 def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
-    """Return first and last line (from 0) of a range operation; the first may be after the last. Raises `Fails` if an
-    end matches no line or several lines.
+    """Return first and last line (from 0) of a range operation; the caller checks that they are in order. Raises
+    `Fails` if an end matches no line or several lines.
     """
     starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
     ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")

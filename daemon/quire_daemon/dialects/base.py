@@ -30,14 +30,16 @@ file since the base version.
 
 
 def whole_file(params: object) -> Proof:
-    """Return "base" for every request: the default of `Dialect.proof`, for tools whose caller must know the whole
-    file.
+    """Return "base": any change by another writer since the base version makes the request stale. This is the default
+    of `Dialect.proof`.
     """
     return "base"
 
 
 def own_text(params: object) -> Proof:
-    """Return "text" for every request: the `Dialect.proof` of tools whose requests quote the text to replace."""
+    """Return "text": the request quotes the text to replace, and so applies to the current file despite other writers'
+    changes.
+    """
     return "text"
 
 
@@ -61,7 +63,7 @@ class Sight(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Effect of a request on one file: sorted splices, and a new path if the file is renamed."""
+    """Effect of a request on one file: splices sorted by line, and a new path if the file is renamed."""
 
     splices: tuple[Splice, ...]
     operations: int  # number of requested operations
@@ -87,7 +89,7 @@ def planned_here(params: object) -> InOtherWords | None:
 
 
 class Dialect(msgspec.Struct, Generic[P], frozen=True):
-    """Definition of one edit tool: its name, arguments, `plan`, and refusal codes."""
+    """Definition of one edit tool: its name, arguments, the function `plan`, and the refusal code for a stale base."""
 
     name: str  # the tool's name
     params: type[P]  # arguments besides the common ones; decoded strictly

@@ -76,7 +76,7 @@ class EditParams(OfVersion, frozen=True, kw_only=True):
         super().__post_init__()
 
     def plainly(self) -> Self:
-        """Return the arguments with `path` and `base` set, and their aliases cleared."""
+        """Return the arguments with the values of aliases (such as `file_path`) moved into `path` and `base`."""
         return replace(super().plainly(), file_path=None)
 
 
@@ -91,8 +91,8 @@ class _Batch(msgspec.Struct):
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all operations. Raises `Refusal`: one that lists all failed operations, or for none, or for
-    two that overlap.
+    """Return the splices of all operations. Raises a `Refusal` that lists all failed operations, or one for a request
+    without operations or with two that overlap.
     """
     if not params.operations:
         message = "There is no operation; give at least one."

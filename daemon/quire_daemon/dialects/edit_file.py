@@ -99,8 +99,8 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
 
 
 def _count(edit: TextEdit, index: int, text: Text) -> int:
-    """Return the number of matches of an edit. Raises `Refusal` for none, or for another number than expected
-    (overlapping matches count too if one is expected).
+    """Return the number of matches of an edit. Raises `Refusal` if there is none, or not the expected number. Where one
+    match is expected, overlapping matches are counted, too.
     """
     count = count_of(text, edit.oldText)
     if not count:

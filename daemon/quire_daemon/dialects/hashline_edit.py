@@ -90,8 +90,8 @@ class HashlineParams(WriteArguments, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """Return the extent of what the request proves that its caller has read: "base" if it deletes or renames the file,
-    "text" if it only quotes texts, else "lines".
+    """Return which changes by other writers since the base version make the request stale: "base" (any) if it deletes
+    or renames the file, "text" (none) if it only quotes texts, else "lines" (those of named lines).
     """
     if params.delete or params.rename is not None:
         return "base"
@@ -212,8 +212,8 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all edits. Raises `Refusal`: one that lists all references whose line has another ID, or
-    for no or malformed edits, and edits that cannot be made together.
+    """Return the splices of all edits. Raises a `Refusal` that lists all references whose line has another ID, or one
+    for no edits, malformed edits, or edits that cannot be made together.
     """
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
     if not edits:

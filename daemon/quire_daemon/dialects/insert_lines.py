@@ -41,8 +41,8 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def proof(params: InsertParams) -> Proof:
-    """Return the extent of what the request proves that its caller has read: "base" for a line number, "text" for the
-    top and the end of the file.
+    """Return which changes by other writers since the base version make the request stale: "base" (any) for a line
+    number, "text" (none) for the top and the end of the file.
     """
     return "text" if params.line_number in (TOP, END) else "base"
 

@@ -33,9 +33,9 @@ class MultiParams(NamedFile, frozen=True, kw_only=True):
 
 
 def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
-    """Return the splices of all edits, each applied to the first match of its text in the result of the edits before
-    it. Texts not found are listed in the reply. Raises `Refusal` if none is found, one is empty, or there are no or too
-    many edits.
+    """Return the splices of all edits. Each edit replaces the first match of its text in the result of the edits before
+    it; texts not found are listed in the reply. Raises `Refusal` if no text is found, a text is empty, or there are no
+    or too many edits.
     """
     if not params.edits:
         raise Refusal("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])

@@ -45,8 +45,8 @@ class RegexParams(NamedFile, frozen=True, kw_only=True):
 
 
 def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Settings], Plan]:
-    """Return a `plan` function that uses the search results in `found`. It raises `NeedsSearch` if the result of its
-    search is not among them, `Refusal` if the search failed, or made no or too many replacements.
+    """Return a `plan` function that takes search results from `found`. If the result of its search is not in `found`,
+    the function raises `NeedsSearch`; if the search failed, or made no or too many replacements, `Refusal`.
     """
 
     def plan(params: RegexParams, sight: Sight, settings: Settings) -> Plan:

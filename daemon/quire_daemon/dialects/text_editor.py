@@ -83,8 +83,8 @@ def _common(params: TextEditorParams) -> dict[str, Any]:
 
 
 def proof(params: TextEditorParams) -> Proof:
-    """Return the extent of what the request proves that its caller has read: "text" for `str_replace` and for an
-    insertion at the top, "base" for other insertions.
+    """Return which changes by other writers since the base version make the request stale: "text" (none) for
+    `str_replace` and an insertion at the top, "base" (any) for other insertions.
     """
     return "text" if params.command == "str_replace" or params.insert_line == 0 else "base"
 

@@ -87,7 +87,9 @@ class _Span(msgspec.Struct, frozen=True):
 
 
 class _Work:
-    """Finds the positions (lines from 0) of the hunks of one file's patch. `known` as in `plan_file`."""
+    """Finds the positions (lines from 0) of the hunks of one file's patch. `known`: the caller has read this
+    version.
+    """
 
     def __init__(self, patch: FilePatch, text: Text, known: bool) -> None:
         self.text = text
@@ -309,8 +311,8 @@ class _Work:
         return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
 
     def _require_apart(self, places: Sequence[int]) -> None:
-        """Raise `Refusal` if a hunk removes a line that another hunk also matches, or the line directly after an
-        insertion without context.
+        """Raise `Refusal` if two hunks, placed at `places`, overlap in a removed line, or if the line after an
+        insertion without context is removed.
         """
         rows = sorted((at, index) for index, at in enumerate(places))
         for n, (at, index) in enumerate(rows):

@@ -108,8 +108,8 @@ class PatchLines:
         return not self.raw[index].strip()
 
     def unwrap(self) -> None:
-        """Replace the first and last line by blank lines if they are a shell here-document (`<<EOF`, `EOF`); the other
-        line numbers stay.
+        """Blank the first and last line if they begin and end a shell here-document (`<<EOF`, `EOF`), so that line
+        numbers stay.
         """
         filled = [index for index in range(len(self)) if not self.blank(index)]
         if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
@@ -127,7 +127,7 @@ class PatchLines:
 
 
 def sent(mark: str, text: bytes) -> list[Line]:
-    """Return the lines of the file that one line of a patch stands for: several if `text` contains a lone CR."""
+    """Return the lines that one line of a patch becomes in the file: several if `text` contains a lone CR."""
     if b"\r" not in text and not text.startswith(BOM):
         return [Line(mark, text, b"\n")]
     split = Text.of(text + b"\n")
@@ -150,8 +150,8 @@ NO_NEWLINE: Final = "\\ "
 
 
 def start_of(numbers: re.Match[str]) -> int:
-    """Return the old line number (from 0) in a hunk's header; for a hunk without old lines, that of the line after the
-    insertion.
+    """Return the old line number (from 0) that a hunk's header states. For a hunk without old lines, this is the line
+    before which the hunk inserts.
     """
     return int(numbers[1]) - (numbers[2] is None or int(numbers[2]) > 0)
 

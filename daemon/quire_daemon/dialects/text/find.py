@@ -25,8 +25,8 @@ def normalised(sent: str) -> bytes:
 
 
 class LineIndex:
-    """Map from byte offsets of a text with LF line ends to line numbers from 0. After a final line break there is one
-    more, empty line. Fast for ascending offsets.
+    """Map from byte offsets of a text with LF line ends to line numbers from 0. A final line break begins one more,
+    empty line. Fast for ascending offsets.
     """
 
     def __init__(self, text: Text) -> None:
@@ -92,8 +92,8 @@ def count_of(text: Text, old: str) -> int:
 
 
 def sought(old: str) -> bytes:
-    """Return the bytes to search for: b"" (no match) for a text with U+FFFD, which is shown for bytes that are not
-    UTF-8.
+    """Return the bytes to search for; b"", which matches nothing, for a text with U+FFFD, as reads show it for bytes
+    that are not UTF-8.
     """
     return b"" if _UNREADABLE in old else normalised(old)
 

@@ -131,8 +131,8 @@ def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
 
 
 def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """Convert many edits to splices as `replaced`, faster but with unchanged lines inside the splices. Raises
-    `ValueError` if the edits are unsorted or overlap.
+    """Convert many edits to splices and a final line break as `replaced`, faster but with unchanged lines inside the
+    splices. Raises `ValueError` if the edits are unsorted or overlap.
     """
     begins, ends, news = zip(*edits, strict=True)
     if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
@@ -230,8 +230,8 @@ def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
 
 
 def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """Group edits that share a line: (first line, last line, flat, edits), where `flat` means that no edit of the group
-    crosses or adds a line break. Raises `ValueError` if the edits are unsorted or overlap.
+    """Yield groups of edits that share lines: (first line, last line, flat, edits). `flat` is True if no edit of the
+    group removes or adds a line break. Raises `ValueError` if the edits are unsorted or overlap.
     """
     group: list[Edit] = []
     begun = last = reach = 0

@@ -79,9 +79,9 @@ def _by_code(near: dict[str, Any]) -> str:
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """Return the lines most similar to `old`, in the form of `near_miss`; None if none is similar. `differs` is
+    """Return the lines most similar to `old` (see `near_miss`); None if none is similar. `differs` says how:
     `whitespace`, `look_alike` (similar characters; `with` lists those only in the file, `without` those only in `old`),
-    `escapes` (one level more), `prefixed` (line prefixes of a read) or `similar`.
+    `escapes` (only in escapes such as `&amp;`), `prefixed` (`old` has the line prefixes of a read) or `similar`.
     """
     wanted = normalised(old)
     return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
