@@ -58,7 +58,7 @@ class Admission:
         tree: ProcessTree,
         open_runs: Callable[[bytes], Mapping[int, ProcessId]],
     ) -> None:
-        """`open_runs` returns the processes of a caller's open runs, by burst."""
+        """`open_runs` returns, for a caller's key, burst → process of each open `quire run`."""
         self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
         self._presence, self._failures, self._log, self._tree = presence, failures, log, tree
         self._open_runs = open_runs
@@ -145,8 +145,8 @@ class Admission:
         )
 
     def know_again(self, calls: Iterable[Call]) -> None:
-        """Identify the callers of waiting calls again after a purge, which may have removed writers' names; else a
-        repeated call would be performed twice.
+        """Identify the callers of waiting calls again after a purge, which may have changed writers' names; else a
+        repeat of a call would be performed, too.
         """
         if self._purges_known == self._recorder.purges:
             return
@@ -168,8 +168,8 @@ class Admission:
         return replace(who, apart=tuple(number for number, run in runs.items() if run not in started_by))
 
     def _hook(self, incoming: IncomingRequest, moment: str) -> Who:
-        """Return the caller of an agent's hook. If the session that it names runs in another living process tree, the
-        session is ignored.
+        """Return the caller of an agent's hook. If the hook names a session that runs in another living process tree,
+        the caller is an `outsider`, whose reports prove nothing.
         """
         assert incoming.request is not None
         caller = incoming.request.caller
@@ -190,8 +190,8 @@ class Admission:
         return who
 
     def _turn(self, session: AgentSession, incoming: IncomingRequest, moment: str) -> str:
-        """Return the turn of a hook, and remember it as the session's. If the hook names none, a prompt begins a turn,
-        and any other event is part of the turn that the last prompt began.
+        """Return the name of a hook's turn, and remember it for the session. If the hook names none, a prompt (`moment`
+        "turn") begins a turn, and any other event belongs to the turn of the last prompt.
         """
         assert incoming.request is not None
         turn = _name(incoming.request.caller.turn)
@@ -204,7 +204,7 @@ class Admission:
         return turn
 
     def _recorded_turn(self, session: AgentSession) -> str:
-        """Return the newest recorded turn of an agent session, which a daemon needs that was started within it."""
+        """Return the newest turn of an agent session in the log, for a daemon that was started within the session."""
         wanted = [[term_index.of_session(session.session)], [of_kind(TurnBegan.kind)]]
         with self._recorder.history() as history:
             for seq in (seq for _, seqs in history.with_terms(wanted, 0, history.head(), True) for seq in seqs):
@@ -269,7 +269,9 @@ class Admission:
         return replace(who, outsider=outsider, process=process) if by_hook else who
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
-        """Return the caller's identity: user and process attested by the kernel, masked names claimed by the caller."""
+        """Return the caller's identity: user and process, attested by the kernel, and the names that the caller claims,
+        with secrets masked.
+        """
         claimed = [_name(text) for text in said]
         identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
         if sum(map(len, said)) <= MOST_CLAIMED:

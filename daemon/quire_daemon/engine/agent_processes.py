@@ -56,7 +56,7 @@ class AgentProcesses(msgspec.Struct, frozen=True):
     homes: Mapping[AgentSession, SessionHome] = {}  # in order of the last hook call
 
     def told(self, hook: HookTold, ended: Callable[[ProcessId], bool]) -> AgentProcesses:
-        """Return the table after a hook's call; unchanged if the hook is outside the session's process tree
+        """Return the table after a hook's call; the same if the hook is outside the session's process tree
         (`belongs`).
         """
         process = agent_process(hook.chain)
@@ -83,9 +83,9 @@ class AgentProcesses(msgspec.Struct, frozen=True):
         return home is None or home.process in map(_id, chain) or ended(home.process)
 
     def session_of(self, chain: Sequence[Process], agent: str = "") -> AgentSession | None:
-        """Return the agent session of a process with these ancestors; None if unknown. With `agent` (of an MCP server),
-        the nearest process that is not a launcher must run a session of that agent. Without it, the nearest process
-        with a session counts, up to an interactive shell.
+        """Return the agent session to which a process belongs, by its ancestors `chain`; None if unknown. With `agent`
+        (of an MCP server), the nearest process that is not a launcher must run a session of that agent. Without it, the
+        nearest process with a session decides, up to an interactive shell.
         """
         newest = {home.process: who for who, home in self.homes.items()}
         if agent:

@@ -67,7 +67,7 @@ class AnnouncedCalls:
         self._done: set[tuple[int, str]] = set()  # (burst, path) of calls that already explain a write
 
     def begin(self, call: AnnouncedCall) -> None:
-        """Add a call; beyond the limits the oldest are dropped."""
+        """Add an announced call; beyond the limits the oldest calls are dropped."""
         self.told[call.burst] = call = replace(call, began_s=self._recorder.clock.mono_s())
         self._calls[call.burst] = CallAccounts.of(call)
         kept = sum(one.size for one in self._calls.values())
@@ -96,8 +96,8 @@ class AnnouncedCalls:
     def attribute(
         self, event: Event, head: Version | None, data: bytes | None, signature: Signature | None
     ) -> tuple[WritePart, ...]:
-        """Return the parts of an outside write that open calls explain; () if none does. `head`: the version before;
-        `data`: bytes on disk, None if not read.
+        """Split an outside write into parts by the open calls that explain it; () if none does. `head`: the version
+        before the write; `data`: bytes on disk, None if not read.
         """
         if not self._calls or not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved):
             return ()
@@ -131,8 +131,8 @@ class AnnouncedCalls:
         calls: Sequence[CallAccounts],
         signature: Signature | None,
     ) -> tuple[WritePart, ...]:
-        """Return a part of unknown authorship (`overlap`, the commands as candidates) if each open command that names
-        the file wrote too few bytes at the time to have made the change; else ().
+        """Return a part with author unknown, evidence `overlap` and the open commands that name the file as candidates,
+        if each of these commands wrote too few bytes at the time to have made the change; else ().
         """
         named = [one.call for one in calls if not one.call.paths and claims(one.call.command, event.path)]
         if not named or signature is None or is_by_git(event.hint):
@@ -193,7 +193,9 @@ class AnnouncedCalls:
         return () if part.evidence == TRACED and part.writer == OUTSIDE and theirs else (part,)
 
     def _may_be_anothers(self, part: WritePart, path: str) -> bool:
-        """Return True if an open call without a known process (as after a restart) may have written the file."""
+        """Return True if a call of another owner than `part`'s, without a known process (as after a restart), may have
+        written the file.
+        """
         own = self.told[part.burst].owner if part.burst else b""
         now_ns = self._recorder.clock.now_ns()
         with self._recorder.history() as history:

@@ -37,7 +37,9 @@ class BurstExpiry:
         has_ended: Callable[[ProcessId], bool],
         idle: Callable[[], bool],
     ) -> None:
-        """`has_ended` says whether a process has ended. `idle`: True if all outside writes found are journaled."""
+        """`has_ended` says whether a process has ended. `idle` returns True if all outside writes found so far are
+        journaled.
+        """
         self._recorder, self._clock, self._has_ended, self._idle = recorder, clock, has_ended, idle
         self._bound = ConnectionBound(server, clock)  # burst → connection
         self._processes: dict[int, ProcessId] = {}  # by burst
@@ -65,7 +67,7 @@ class BurstExpiry:
                 self._forget_process(event.burst)
 
     def open_runs(self, owner: bytes) -> dict[int, ProcessId]:
-        """Return the processes of the owner's open runs, by burst; a run whose process is unknown is left out."""
+        """Return burst → process of each open `quire run` of the owner; a run whose process is unknown is left out."""
         if not self._processes:
             return {}
         with self._recorder.history() as history:
@@ -74,7 +76,7 @@ class BurstExpiry:
 
     def hint(self, path: str, at_ns: int) -> str:
         """Return label and writer of the open burst that covers an outside write to `path` (as on disk) at `at_ns`; ""
-        for none or several.
+        if no burst covers it, or several do.
         """
         with self._recorder.history() as history:
             bursts = [burst for burst in history.open_bursts() if burst.open_at(at_ns)]
@@ -114,8 +116,8 @@ class BurstExpiry:
                 self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)
 
     def _look_at_processes(self) -> None:
-        """End the bursts of ended processes, once their last writes are journaled or after `PATIENCE_NS`, and record
-        the writes' authors.
+        """End the bursts of ended processes, once their last writes are journaled or `PATIENCE_NS` have passed, and
+        record who made these writes.
         """
         now_ns = self._clock.now_ns()
         for number, process in list(self._processes.items()):

@@ -43,7 +43,7 @@ class CallQueue:
         return iter(self._calls)
 
     def take(self, call: Call) -> None:
-        """Add a call, or answer it `busy` at a limit. A shutdown is always added."""
+        """Add a call, or answer it `busy` if the queue is full. The call `shutdown` is always added."""
         full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
         if full:
             message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
@@ -64,15 +64,15 @@ class CallQueue:
         return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
-        """Put a call that lost a race to another program at the head of the queue. Its long decision counts as
-        outdated.
+        """Put a call that lost a race to another program at the head of the queue, to be decided again. Its long
+        decision counts as outdated.
         """
         call.retry_s, call.thoughts = self._clock.mono_s() + RETRY_S, call.thoughts + 1
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
-        """Return the monotonic time at which a waiting call can be decided, at most 60 s from now, apart from
-        connections with a write in flight or unread replies.
+        """Return the monotonic time at which the next waiting call can be decided, at most 60 s after `now`. Calls of
+        connections with a write in flight or unread replies do not count.
         """
         behind, at = self._behind(), now + 60
         for call in self._calls:
@@ -124,8 +124,8 @@ class CallQueue:
         return self._in_flight.callers.union(self._responder.unread)
 
     def _is_noted(self, one: InFlightWrite) -> bool:
-        """Return True if the records of this write await their commit. If another call's failed commit dropped them,
-        answer the call and return False.
+        """Return True if the records of this write still await their commit. If the failed commit of another call
+        dropped them, answer the call with the error and return False.
         """
         failure = self._recorder.failure(one.commit)
         if failure is not None:

@@ -49,11 +49,11 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """A service (`SERVICES`) has taken the call, and answers it later."""
+    """Outcome: a service (`SERVICES`) has taken the call, and answers it later."""
 
 
 class Decider:
-    """Decides calls. Not thread-safe: only for the main loop's thread."""
+    """Decides calls. Only for the main loop's thread."""
 
     def __init__(
         self,
@@ -91,7 +91,9 @@ class Decider:
         self._first_event_ns = first.at_ns if first else self._clock.now_ns()
 
     def begin_turn(self) -> None:
-        """Begin a turn: only operation ids and keys in flight stay reserved."""
+        """Begin a turn: release all operation ids and keys but those in flight, and run long decisions for one time
+        slice.
+        """
         self._taken = self._observer.in_flight.operations
         self._long_decisions.begin_turn()
 
@@ -165,8 +167,8 @@ class Decider:
             return self._commits.wait(call, needs.files)
 
     def _thought_out(self, call: Call, looks: LookProgress) -> Decision | Wait:
-        """Return the decision of a tool that may take long (`long_decisions`), or a `Wait`. A decision to write starts
-        over if one of its files has changed.
+        """Return the decision of a tool that may take long (`long_decisions`), or a `Wait`. A decision to write is
+        begun again if one of its files has changed meanwhile.
         """
 
         def work(history: History, apart: bool) -> Decision:
@@ -197,8 +199,8 @@ class Decider:
         return going
 
     def _numbered(self, call: Call, decision: Decision, looks: LookProgress) -> InFlightWrite | Response:
-        """Return the decision with final record numbers for provisional ones, as its outcome, after a check of the
-        current leases. Raises `Refusal`.
+        """Return the decision as an outcome, with final record numbers for provisional ones, after a check of its
+        writes against current leases. Raises `Refusal`.
         """
         with self._recorder.history() as history:
             world = self._world(call, looks, history)
@@ -308,8 +310,8 @@ class Decider:
         return decision
 
     def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events to record: none while the journal is read-only, no read that the log has, no refusal beyond
-        the rate limit.
+        """Return the events to record: none while the journal is read-only, no repeated read, no refusal beyond the
+        rate limit.
         """
         writer = call.who.writer
         if self._failures.read_only:
@@ -327,7 +329,9 @@ class Decider:
         return tuple([note(event, writer, batch, b"" if i else op) for i, event in enumerate(events)])
 
     def _reserve_marks(self, call: Call) -> Wait | None:
-        """Reserve the call's operation id and key for this turn; return a `Wait` if another call holds one of them."""
+        """Reserve the call's operation id and key for this turn. Returns None, or a `Wait` if another call has reserved
+        one of them.
+        """
         marks = call.marks
         if marks & self._taken:
             # a call of many writes holds its marks over several turns (`inflight`)
@@ -336,8 +340,8 @@ class Decider:
         return None
 
     def _wait_for_news(self, call: Call, decision: Decision) -> Wait | None:
-        """Return a `Wait` for a `since` call with `wait_ms` that finds no record, else None. Its cursor advances past
-        filtered records.
+        """Return a `Wait` if a `since` call has found no record and its `wait_ms` are not over, else None. The call's
+        cursor advances past filtered records.
         """
         wait_ms = getattr(call.params, "wait_ms", 0) or 0
         reply = decision.reply
@@ -363,7 +367,7 @@ class Decider:
             self._burst_expiry.forget_gone()
 
     def _commit_noted(self) -> bool:
-        """Commit pending events; return False after a store failure, which makes the journal read-only."""
+        """Commit pending events and return True; False if the store fails, or the journal is read-only already."""
         if self._failures.read_only:
             return False
         try:

@@ -41,14 +41,16 @@ _IMPLIES: Final = "implies"
 
 
 class WatcherBarrier:
-    """Barrier that delays a call until all file events before its cookie are journaled."""
+    """Barrier that delays a call until all earlier changes of files are journaled, as a cookie (`watch.cookies`)
+    proves.
+    """
 
     def __init__(self, outside: Outside, watcher: Watcher, tracer: Tracer, clock: Clock) -> None:
         self._outside, self._watcher, self._tracer, self._clock = outside, watcher, tracer, clock
 
     def wait(self, call: Call) -> Wait | None:
-        """Return a `Wait`, or None if the watcher has caught up or `CATCH_UP_S` have passed (then `call.behind` is
-        True).
+        """Return a `Wait` while the watcher is behind, else None. After `CATCH_UP_S` seconds returns None in any case;
+        `call.behind` says whether the watcher is still behind.
         """
         now = self._clock.mono_s()
         if not call.cookie:
@@ -86,8 +88,8 @@ class Gatherer:
 
     def looks(self, call: Call) -> LookProgress | Wait:
         """Return all files of `call` by the caller's names, or a `Wait`, with the progress in `call.looks`. Raises
-        `Refusal`. An implied file that cannot be read or must not be written is left out; `kept_off` has the reason's
-        code.
+        `Refusal` for a named file. An implied file that cannot be read or must not be written is left out; `kept_off`
+        has the reason's code.
         """
         looks, began_s, in_flight = call.looks, self._clock.mono_s(), self._in_flight
         if looks is None:
@@ -111,8 +113,8 @@ class Gatherer:
         return looks
 
     def _look_at_all(self, call: Call, named: Sequence[str], looks: LookProgress, began_s: float) -> Wait | None:
-        """Read all files as of the same record; return a `Wait` if the slice is used up, else None. Raises `Refusal`
-        and `FileInFlight`.
+        """Read all files as of one record, and return None; or return a `Wait` if the time slice is used up. Raises
+        `Refusal` and `FileInFlight`.
         """
         until, looked = began_s + SLICE_S, 0
         while True:
@@ -149,8 +151,8 @@ class Gatherer:
         return None
 
     def _imply_much(self, call: Call, looks: LookProgress) -> Wait | None:
-        """Find implied files for tools that take long. The answer is reused until a record changes it; one turn checks
-        at most `MOST_RECORDS` records.
+        """Find implied files for tools that take long, or return a `Wait`. Later turns only check new records, at most
+        `MOST_RECORDS` a turn.
         """
         implies, head = call.tool.implies, self._recorder.journal.head
         assert implies is not None
@@ -195,8 +197,8 @@ class Gatherer:
                     looks.known = 0
 
     def _named(self, call: Call, name: str) -> FileNow | Wait:
-        """Return a file that the caller names, or a `Wait` while another program writes it. Raises `Refusal` at the end
-        of the call's patience.
+        """Return a file that the caller names, or a `Wait` while another program writes it. After too long a wait, a
+        read shows the unfinished file, and a write raises `Refusal`.
         """
         patient = self._is_patient(call)
         try:
@@ -218,8 +220,8 @@ class Gatherer:
             raise NoPath(no.problem, _argument(call.params, name)) from None
 
     def _look_at_implied(self, call: Call, name: str, looks: LookProgress) -> Wait | None:
-        """Read an implied file, or return a `Wait` while another program writes it; at the end of the call's patience,
-        leave it out.
+        """Read an implied file, or return a `Wait` while another program writes it; after too long a wait, leave it
+        out.
         """
         patient = self._is_patient(call)
         try:
@@ -242,7 +244,9 @@ class Gatherer:
         return None
 
     def _keep_off(self, name: str, looks: LookProgress) -> None:
-        """Leave out a file that another program is writing, after journaling its bytes so far. Raises `Refusal`."""
+        """Leave out, with the code "busy", a file that another program is writing; its bytes so far are journaled.
+        Raises `Refusal`.
+        """
         self._files.file(name, False, unfinished_ok=True)
         looks.kept_off[name] = "busy"
 

@@ -49,7 +49,9 @@ class CoverageReport:
         self._reasons: Sequence[str] = ()  # as last written to the daemon log
 
     def told(self, reasons: Sequence[str]) -> dict[str, Any]:
-        """Return the report for these reasons; a change of the reasons is logged."""
+        """Return the report on coverage for `status`: "full" without `reasons`, else "degraded" with reasons and time
+        of the beginning. A change is logged.
+        """
         if reasons != self._reasons:
             self._reasons = reasons
             (self._log.warning if reasons else self._log.info)("coverage", reasons=reasons)
@@ -77,7 +79,7 @@ def reasons(app: HealthSources) -> list[str]:
 
 
 def no_place(app: HealthSources) -> str:
-    """Return a sentence about withheld bytes that cannot be stored in `.quire/displaced`; "" if all are."""
+    """Return a sentence if bytes that must not be journaled cannot be stored in `.quire/displaced` either; else ""."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
     why = app.performer.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
@@ -116,7 +118,7 @@ def health(app: HealthSources) -> dict[str, Any]:
 
 
 def clock_told(app: HealthSources) -> str:
-    """Return sentences about recent clock steps and records dated in the future; "" without any."""
+    """Return sentences about recent jumps of the clock and records dated in the future; "" if there are none."""
     now_ns, set_ns = app.clock.now_ns(), app.clock.set_ns()
     said: list[str] = []
     if abs(set_ns) > CLOCK_STEP_NS:
@@ -141,7 +143,7 @@ def clock_told(app: HealthSources) -> str:
 
 
 def salvaged(app: HealthSources, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
-    """Return a sentence about the losses of the newest salvage; "" if it is older than `within_ns`."""
+    """Return a sentence about what the newest salvage of the journal lost; "" if there was none within `within_ns`."""
     with app.recorder.history() as history:
         record = history.salvage()
     event = record.event() if record is not None else None

@@ -26,7 +26,8 @@ def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
 
 def answered_before(call: Call, history: History, now_ns: int, in_doubt: Container[int] = ()) -> dict[str, Any] | None:
     """Return the answer to a call that was performed before; None for a new call. Raises `Refusal` if the operation id
-    is another caller's, the key was used with other arguments, or the first outcome is `in_doubt`.
+    is another caller's, the key was used with other arguments, or the first call's batch is one of `in_doubt` (outcome
+    unknown).
     """
     batch = history.op(call.op) if call.op else None
     state = history.batch_state(batch) if batch is not None else "abandoned"

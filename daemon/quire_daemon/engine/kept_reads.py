@@ -59,8 +59,8 @@ class KeptReads:
         return not in_flight and self._observer.workspace.verify_unchanged(disk_path(kept.path), kept.signature)
 
     def keep(self, call: Call, now: FileNow | None, decision: Decision) -> None:
-        """Cache the reply to a read whose events the log has. A file read through a link is not cached, because the
-        link may change.
+        """Cache the reply to a read if the log has all its events already. A file read through a link is not cached,
+        because the link may change.
         """
         if call.tool is not READ_TOOL or now is None or not now.proof or now.path != call.params.path:
             return

@@ -42,7 +42,7 @@ class LeaseQueue:
     # ── the queue ──
 
     def before(self, call: Call) -> Sequence[Lease]:
-        """Return the leases wanted by earlier waiting claims; for a call that does not wait, by all."""
+        """Return the leases wanted by claims that wait before `call` in the queue; by all, if `call` does not wait."""
         ahead = []
         for waiting, lease in self._queue.items():
             if waiting == id(call):
@@ -51,7 +51,7 @@ class LeaseQueue:
         return ahead
 
     def wait(self, call: Call, refused: Refusal, world: World) -> Wait | None:
-        """Return a `Wait` if the refused claim is to wait for its lease, else None."""
+        """Return a `Wait` if a claim, `refused` for a held lease, still has time to wait for it; else None."""
         if refused.code != "lease_held" or not isinstance(call.params, ClaimParams) or not call.params.wait_ms:
             return None
         now = self._clock.mono_s()
@@ -77,14 +77,14 @@ class LeaseQueue:
     # ── connections and time ──
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
-        """Record the connection of each granted lease that is bound to its connection."""
+        """Remember the connection of each granted lease that ends with its connection."""
         for event, seq in zip(events, seqs, strict=True):
             if isinstance(event, LeaseGranted) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
 
     def look(self) -> bool:
         """Add the release of leases of ended connections to the next commit; return True if there is something to
-        commit, also a waiting caller's introduction. After the commit, call `forget_gone`.
+        commit, also a new waiting caller's identity. After the commit, call `forget_gone`.
         """
         noted, self._unknown = self._unknown, False
         self._gone = self._bound.gone()
@@ -101,7 +101,7 @@ class LeaseQueue:
         self._bound.forget(self._gone)
 
     def tidy(self) -> None:
-        """Forget connections of ended leases, and add expiries to the next commit."""
+        """Add the end of expired leases to the next commit, and forget connections of ended leases."""
         with self._recorder.history() as history:
             leases = history.leases()
         for number in {*self._bound} - {lease.number for lease in leases}:

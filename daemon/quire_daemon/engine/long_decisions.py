@@ -75,7 +75,7 @@ class PausingTransaction:
 
 
 class LongDecisions:
-    """Runs long decisions in slices. Not thread-safe: only for the main loop's thread."""
+    """Runs long decisions in slices. Only for the main loop's thread."""
 
     def __init__(
         self, recorder: Recorder, mono_s: Callable[[], float], begin_fiber: Callable[..., Fiber[Any]] = Fiber
@@ -103,8 +103,8 @@ class LongDecisions:
         """Return the result of `work` and the newest record that it saw, or a `Wait` while it runs. Raises what `work`
         raises.
 
-        A result about another subject than `about` is dropped. The second argument of `work` is True in a fiber, during
-        which the journal may advance.
+        Work begun for another value of `about` (its inputs, such as files) is dropped. The second argument of `work` is
+        True in a fiber, during which the journal may advance.
         """
         thought = call.thought
         if thought is not None and (thought.about != about or thought.purges != self._recorder.purges):
@@ -118,7 +118,7 @@ class LongDecisions:
         return thought.fiber.result(), thought.head
 
     def thought_in_vain(self, call: Call) -> None:
-        """Count an outdated result of the call; see `MOST_THOUGHTS`."""
+        """Count an outdated result of the call; after `MOST_THOUGHTS` of them its decision is made in one piece."""
         call.thoughts += 1
 
     def _try(self, call: Call, about: object, work: Callable[[History, bool], T]) -> tuple[T, int] | Wait:

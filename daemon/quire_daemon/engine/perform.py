@@ -102,10 +102,10 @@ class DiskFailure(msgspec.Struct, frozen=True):
 
 
 class InPart(msgspec.Struct, frozen=True):
-    """Outcome: the request failed, and its writes at `paths` (as in the log) could not be undone; the log has abandoned
-    the others.
+    """Outcome: the request failed, and its writes at `paths` (as in the log) could not be undone. The log records that
+    its other writes are abandoned.
 
-    `error`: the reason, or None if another program changed a file first.
+    `error`: the reason; None if another program changed a file first.
     """
 
     error: Exception | None
@@ -113,8 +113,8 @@ class InPart(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """Outcome: an unexpected fault. The writes are in place, or undone, which a later commit records; if `in_doubt`,
-    neither is known, and the daemon must end so that the next start finds out.
+    """Outcome: an unexpected fault. The writes are in place or undone, and a later commit records which. If `in_doubt`,
+    that cannot be known, and the daemon must end so that the next start finds out.
     """
 
     error: Exception
@@ -149,7 +149,9 @@ class Performer:
         withheld: Withheld = nothing_is_withheld,
         stagers: int = STAGERS,
     ) -> None:
-        """`wake` is called on any thread when work can go on. `stagers`: threads that wait for the disk."""
+        """`wake` is called on any thread when a long request can continue. `stagers`: number of threads that wait for
+        the disk.
+        """
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
         self._outside, self._in_flight, self._step = outside, in_flight, step
         self._stager = Stager(workspace, wake, stagers)
@@ -160,7 +162,7 @@ class Performer:
         self.theirs = Theirs(recorder, workspace, withheld)
 
     def patience_s(self) -> float | None:
-        """Return the seconds until the loop must call `go_on` again, None without long requests."""
+        """Return the seconds until the loop must call `go_on` again; None if no long request is being written."""
         return None if not self._long else WAIT_S if self._waiting else 0.0
 
     def perform(self, going: Sequence[InFlightWrite], sync_folders: bool) -> Iterable[tuple[InFlightWrite, Outcome]]:
@@ -199,7 +201,9 @@ class Performer:
         return ((one.going, to_end(self._outcome(one, sync_folders))) for one in short)
 
     def go_on(self, hurried: bool) -> Iterator[tuple[InFlightWrite, Outcome]]:
-        """Do a slice of the long requests, and yield the outcomes of finished ones. `hurried`: other requests come."""
+        """Continue the long requests for a time slice, and yield the ended ones with outcomes. `hurried`: other
+        requests wait.
+        """
         until = self._clock.mono_s() + (SLICE_S if hurried else LONGER_SLICE_S)
         while self._long:
             one = self._long[0]
@@ -272,8 +276,8 @@ class Performer:
         one.going.become(WriteState.LANDED)
 
     def _note_portion(self, going: InFlightWrite, portions: RecordChunks) -> None:
-        """Advance a long request by one step: number part of the reply, commit the next records, or mark the request as
-        logged. Raises `StoreFailure`.
+        """Advance the commit of a long request by one step: number part of the reply, commit the next records, or mark
+        the request as logged. Raises `StoreFailure`.
         """
         if portions.settle_some():
             return
@@ -302,9 +306,9 @@ class Performer:
             yield True
 
     def _swap_all(self, one: _Progress) -> Slices[SwapLost | None]:
-        """Swap the files in order; return the swap that lost, None if all succeeded. Raises `Refusal`, `InDoubt`, and
-        errors of staging. Few writes are all staged before the first swap; of many, one portion is swapped while the
-        disk syncs later ones.
+        """Swap the files in order; return the first swap that met a change by another program, None if all succeeded.
+        Raises `Refusal`, `InDoubt`, and errors of staging. Few writes are all staged before the first swap; of many,
+        one portion is swapped while the disk syncs later ones.
         """
         many = len(one.going.decision.writes) >= MANY
         for staging in one.staging if not many else ():
@@ -369,9 +373,10 @@ class Performer:
             self._outside.landed(disk_path(write.path), None, b"")
 
     def _take_back(self, one: _Progress, why: str, displaced: Iterable[DisplacedBytes] = ()) -> Slices[tuple[str, ...]]:
-        """Undo the swapped writes, discard the others, and log that; return the paths that cannot be undone.
+        """Undo the request's swapped writes, discard the others, and log this; return the paths whose writes cannot be
+        undone.
 
-        `displaced` bytes of other programs are journaled, then released.
+        `displaced`: bytes of other programs, to be journaled and released.
         """
         kept, stays = [*displaced], dict[str, int]()
         landed = zip(one.going.decision.writes, one.landed, strict=False)
@@ -400,8 +405,8 @@ class Performer:
         return tuple(stays)
 
     def _revert(self, step: StagedWrite) -> Sequence[DisplacedBytes] | None:
-        """Undo a write unless another program has written on top, and return displaced bytes of other programs. None:
-        our write stays, because it is open or the disk fails.
+        """Undo a write, unless another program has written on top; return bytes of other programs that this displaced.
+        None: our write stays, because its file is open or the disk fails.
         """
         try:
             reverted = self._workspace.revert(step)
@@ -429,8 +434,8 @@ class Performer:
         self.theirs.sweep(self._clock.mono_s(), self._stager.submit, self.commit_noted)
 
     def commit_noted(self) -> None:
-        """Commit all pending events, and record which writes are complete on disk. Raises `StoreFailure`; a later
-        commit then records those writes.
+        """Commit all pending events, with the record of which writes are complete on disk. Raises `StoreFailure`; a
+        later commit then has that record.
         """
         self._in_flight.note_abandoned()
         upto = self._in_flight.take_settled()
@@ -445,8 +450,8 @@ class Performer:
         self._in_flight.all_told()
 
     def fold(self) -> None:
-        """Fold the logged records into the tables, and publish them every `PUBLISH_S`. Raises `StoreFailure` and
-        `JournalDamaged`.
+        """Fold the log's new records into the journal's tables; every `PUBLISH_S` seconds also `publish` them. Raises
+        `StoreFailure` and `JournalDamaged`.
         """
         journal, now_s = self._recorder.journal, self._clock.mono_s()
         due = now_s >= self._publish_s
@@ -478,8 +483,8 @@ class Performer:
 
 
 def require_room(writes: int, most_open: int) -> None:
-    """Raise `Refusal` if a request has more writes than descriptors: each holds its displaced file until all have
-    landed.
+    """Raise `Refusal` if a request has more writes than files can be open: each holds its displaced file open until all
+    are on disk.
     """
     most = max(most_open - SPARE_FILES, SPARE_FILES // 8)
     if writes > most:

@@ -34,7 +34,7 @@ class _Caller(msgspec.Struct):
 
 
 class Presence:
-    """Callers of this run, in order of their last call."""
+    """The callers since the daemon's start, in order of their last call."""
 
     def __init__(self, connections: Connections, clock: Clock, tree: ProcessTree) -> None:
         self._connections, self._clock, self._tree = connections, clock, tree
@@ -49,8 +49,8 @@ class Presence:
         by_hook: bool = False,
         agent: ProcessId | None = None,
     ) -> None:
-        """Record a call. `by_hook`: by an agent's hook; `agent`: process of the caller's session. Calls of `quire
-        setup` are ignored.
+        """Record a call of `who`. `by_hook`: an agent's hook made it; `agent`: process of the caller's session. Calls
+        of `quire setup` are ignored.
         """
         if who.agent == SETUP:
             return
@@ -73,7 +73,9 @@ class Presence:
             self._drop_lines(caller)
 
     def at_moment(self, who: Who, moment: str) -> None:
-        """Record whether the caller is in a turn, by the moment that an agent's hook reports."""
+        """Record whether the caller is in a turn: yes if the moment that an agent's hook reports is "turn" or "before",
+        unchanged if "after", else no.
+        """
         caller = self._callers.get(who.key)
         if caller is not None and moment != "after":
             caller.in_turn = moment in ("turn", "before")
@@ -99,7 +101,7 @@ class Presence:
         caller.lines.clear()
 
     def now(self) -> Mapping[bytes, Present]:
-        """Return the presence of every caller by key, after a probe of each connection."""
+        """Return caller key → presence of every caller, after a test which connections still exist."""
         return {key: self._present(caller) for key, caller in self._callers.items()}
 
     def _present(self, caller: _Caller) -> Present:

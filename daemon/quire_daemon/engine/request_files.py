@@ -57,9 +57,9 @@ class RequestFiles:
     def file(
         self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False, followed: bool = True
     ) -> FileNow:
-        """Return the current state of the file that a caller names, after journaling outside changes. Raises `Refusal`
-        for paths that tools may not touch, `FileBusy` while another program writes the file, `FileInFlight` while this
-        daemon does.
+        """Return the current state of the file that a caller names, after journaling an outside change of it. Raises
+        `Refusal` for paths that tools may not touch, `FileBusy` while another program writes the file, `FileInFlight`
+        while this daemon does.
         """
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
@@ -107,7 +107,7 @@ class RequestFiles:
         )
 
     def require_journaled(self, given: str) -> None:
-        """Raise `Refusal` for an ignored file that the journal does not know, because a look would add it."""
+        """Raise `Refusal` for an ignored file that the journal does not know, because looking at it would add it."""
         place = self._place(given, writing=False, followed=True)
         name = journal_path(place.path)
         if self._observer.head(name) or not self._ignore.ignored(place.path, folder=False):
@@ -129,8 +129,8 @@ class RequestFiles:
         return tuple(journal_path(name) for name in found), cut
 
     def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
-        """Return a file that only the journal names: a link is not followed, a folder comes with its content. Raises as
-        `file`.
+        """Return a file that the journal names, not the caller. A journaled link is not followed, and a folder comes
+        with its content. Raises as `file`.
         """
         head = standing(self._observer.head(name))
         now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
@@ -143,7 +143,9 @@ class RequestFiles:
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, path: str, sighting: Sighting) -> Text | None:
-        """Return the bytes read, or the newest version if the signature proves it current; None if neither is known."""
+        """Return the text read, or the journal's newest version if the file's signature proves that the file equals it;
+        else None.
+        """
         if sighting.image is not None:
             blob = sighting.disk.blob
             known = self._recorder.texts.find(blob) if blob else None
@@ -154,7 +156,7 @@ class RequestFiles:
         return self._read_known(path, sighting.disk.blob) if text is None else text
 
     def _read_known(self, path: str, blob: bytes) -> Text:
-        """Return the text of `blob`, from the file at `path` if it has these bytes (faster than deltas), else from the
+        """Return the text of `blob`: from the file at `path` if it has these bytes, which is faster, else from the
         journal.
         """
         try:
@@ -168,7 +170,9 @@ class RequestFiles:
             return history.text_of(blob)
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
-        """Resolve a caller's name; a percent-escaped name is decoded unless a file has that name."""
+        """Resolve a caller's name to a place in the workspace; a percent-escaped name is decoded unless a file has that
+        name.
+        """
         settings = self._observer.settings
         given = mapped(given, settings.paths.folders)
         place = self._workspace.place(disk_path(given), writing=writing, policy=settings.policy, followed=followed)

@@ -50,8 +50,8 @@ def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: by
 def note_theirs(
     recorder: Recorder, workspace: Workspace, path: str, one: DisplacedBytes | LateBytes, why: str, withheld: Withheld
 ) -> None:
-    """Record displaced or late bytes as `note_displaced` does. A large file is moved to `.quire/displaced`, where its
-    writer continues.
+    """Record bytes of another program as `note_displaced` does. A large file is moved to `.quire/displaced`, where the
+    program can go on writing.
     """
     if one.large:
         kept = workspace.move_aside(disk_path(path), one.name)
@@ -61,7 +61,7 @@ def note_theirs(
 
 
 class Theirs:
-    """Displaced and late bytes of other programs that the log does not have yet. For the loop's thread."""
+    """Bytes of other programs, from displaced files, that the log does not have yet. For the loop's thread."""
 
     def __init__(self, recorder: Recorder, workspace: Workspace, withheld: Withheld) -> None:
         self._recorder, self._workspace, self._withheld = recorder, workspace, withheld
@@ -73,8 +73,8 @@ class Theirs:
     def note(
         self, displaced: Iterable[tuple[DisplacedBytes | LateBytes, str]]
     ) -> tuple[list[DisplacedBytes | LateBytes], OSError | Refusal | None]:
-        """Add bytes, each with a reason, to the next commit; return the added items, and the last error or None. Failed
-        items stay in `.quire/tmp` for a sweep.
+        """Add bytes, each with a reason, to the next commit. Returns the items added, and the last error or None. Other
+        items stay in `.quire/tmp` for `sweep`.
         """
         noted: list[DisplacedBytes | LateBytes] = []
         failed: OSError | Refusal | None = None
@@ -89,9 +89,9 @@ class Theirs:
         return noted, failed
 
     def sweep(self, now: float, submit: Callable[[Callable[[], None]], object], commit: Callable[[], None]) -> None:
-        """Answer kernel lease breaks on displaced files, and journal what other programs write to them.
+        """Let programs that wait to open a displaced file continue (kernel lease breaks), and journal what they write.
 
-        Bytes without a place are tried again every `LATE_S`; `no_place` has the reason.
+        Bytes that cannot be stored are tried again every `LATE_S` seconds; `no_place` has the reason.
         """
         self._unkept += [(late, "late") for late in self._workspace.sweep(now, submit)]
         if not self._unkept or now < self._unkept_s:

@@ -46,7 +46,7 @@ class Responder:
         blind: Callable[[], Sequence[Blind]],
         notices: Callable[[Call, dict[str, Any]], Iterator[dict[str, Any]]] = lambda call, body: iter(()),
     ) -> None:
-        """`notices` yields the notices of other checkouts about the files of a call."""
+        """`notices` yields warnings about what other checkouts changed in the files of a call."""
         self._server, self._recorder, self._lease_queue = server, recorder, lease_queue
         self._collector, self._failures, self._blind, self._notices = collector, failures, blind, notices
         self.own: dict[bytes, Callable[[dict[str, Any]], None]] = {}  # identity of an internal caller → takes the reply
@@ -56,7 +56,7 @@ class Responder:
 
     @property
     def unread(self) -> Set[bytes]:
-        """Connections with replies that ZeroMQ has not taken yet; their next calls wait."""
+        """Connections that have not read all their replies; their next calls wait."""
         return self._server.unread
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ class Responder:
         return [*self._blind(), *([Blind("", f"the journal is read-only ({read_only})")] if read_only else ())]
 
     def refuse(self, call: Call, refused: Refusal) -> None:
-        """Refuse a call outside its tool's decision. The refusal of a writing tool is journaled, except for dry runs
+        """Refuse a call that its tool has not decided. The refusal of a writing tool is journaled, except for dry runs
         and expired or malformed calls.
         """
         only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))

@@ -39,7 +39,7 @@ Answer = CommitFileLines | CommitEntries | CommitBytes
 
 
 class CommitAsker(Protocol):
-    """Interface to git (`CommitBlame`)."""
+    """Interface for questions to git about commits (`CommitBlame`)."""
 
     def ask(self, question: Question, told: Told) -> None: ...
     def close(self) -> None: ...
@@ -51,8 +51,8 @@ class DeferredSearches:
         self._searches: dict[int, Call] = {}  # by their tickets
 
     def wait(self, call: Call, search: Search) -> Wait:
-        """Begin `search`, and return the wait for its result. Raises `Refusal` if the file changed during each of
-        `MOST_ASKED` searches.
+        """Begin `search`, and return a `Wait` until its result comes. Raises `Refusal` if the file changed during each
+        of `MOST_ASKED` searches.
         """
         self.give_up(call)
         self._require_fewer(call)
@@ -107,7 +107,7 @@ class DeferredCommits:
         return bool(call.commits_s) and self._clock.mono_s() >= call.commits_s
 
     def wait(self, call: Call, files: Sequence[Question]) -> Wait:
-        """Ask git, and return the wait for its answers, or for the end of the call's time."""
+        """Ask git, and return a `Wait` until git has answered or the call's time for git is over."""
         now = self._clock.mono_s()
         left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
         call.commits_s = call.commits_s or now + max(min(COMMITS_S, left_s / 2), RETRY_S)

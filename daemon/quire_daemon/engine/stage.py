@@ -50,7 +50,7 @@ def to_end(work: Slices[T]) -> T:
 
 class StagedWrites(Protocol):
     def done(self) -> bool:
-        """Return True if `result` returns without a wait."""
+        """Return True if the staging has ended, so that `result` does not block."""
 
     def result(self) -> list[StagedWrite]:
         """Wait for the staging and return the staged writes. Raises the error of the staging."""
@@ -83,7 +83,7 @@ class _Syncing(msgspec.Struct):
 
 
 def only_syncs(staging: StagedWrites) -> bool:
-    """Return True if all bytes are written, so that only the sync can still fail."""
+    """Return True if the staging has written all bytes, so that only the sync can still fail."""
     return isinstance(staging, _Syncing)
 
 
@@ -91,7 +91,9 @@ class Stager:
     """Stages writes. Not thread-safe, except `submit`: only for the main loop's thread."""
 
     def __init__(self, workspace: Workspace, wake: Callable[[], None], stagers: int = STAGERS) -> None:
-        """`wake` is called on any thread when the disk has done long work. `stagers` 0: the loop itself waits."""
+        """`wake` is called on any thread when the disk has done long work. `stagers`: number of threads; 0: the loop
+        itself waits for the disk.
+        """
         self._workspace, self._wake = workspace, wake
         self._pool = Pool(stagers, "stage") if stagers else None
 
@@ -103,7 +105,7 @@ class Stager:
         return to_end(self.beginning(writes, long=False))
 
     def beginning(self, writes: Sequence[Write], long: bool) -> Slices[StagedWrites]:
-        """Begin to stage `writes` in slices. `long`: wake the loop when the disk is done."""
+        """Begin to stage `writes` in slices. `long`: `wake` is called when the disk is done."""
         if not _are_small(writes):
             staging = self._submit(partial(self._workspace.stage_all, writes))
             return self._heard(staging) if long else staging

@@ -134,8 +134,8 @@ class Execution:
                 self._answer(one, outcome)
 
     def _is_told_as_not_made(self, error: Exception) -> bool:
-        """Return True if a limit of the system stopped the turn before its first write, and the log now records that no
-        file was written.
+        """Return True if a limit of the system (such as threads) stopped the turn before its first write, and the log
+        now records that no file was written.
         """
         if isinstance(error, StoreFailure) or not limits.reached(error):
             return False
