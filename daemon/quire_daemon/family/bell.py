@@ -23,7 +23,7 @@ class Bell:
     """The datagram socket on which this daemon hears of other checkouts' changes. Main loop only."""
 
     def __init__(self, path: Path) -> None:
-        """Create the socket; a file already at `path` is stale. Raises `OSError` if that fails."""
+        """Create the socket in place of any old file at `path`. Raises `OSError` if that fails."""
         self._path = path
         path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)

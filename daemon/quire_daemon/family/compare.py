@@ -69,8 +69,9 @@ class Comparer:
         self.head = ""  # commit of HEAD here
 
     def run(self, touched: Iterable[str], rung: Iterable[Path], look_around: bool) -> KnownElsewhere:
-        """Compare the files `touched` in this checkout, and all files of the checkouts `rung` (state folders), or of
-        all checkouts if HEAD here has changed. `look_around`: also find new and removed checkouts.
+        """Compare the files `touched` here, and all changed files of the checkouts `rung` (state folders; of all
+        checkouts if HEAD here has moved), with their other versions. `look_around`: first find new and removed
+        checkouts.
         """
         changed = self._look_around() if look_around else set()
         for state in rung:

@@ -126,8 +126,8 @@ class Family:
         return [os.fspath(one.place.journal / "db") for one in found if one.place.state != self._place.state]
 
     def look(self) -> None:
-        """Collect files changed in this checkout and announcements of others, and start a comparison if there are any.
-        Called after each pass of the main loop.
+        """Collect files changed here and announcements of other checkouts; if there are any, start a comparison. Called
+        after each pass of the main loop.
         """
         if self._comparer is None:
             return
@@ -157,9 +157,7 @@ class Family:
     # ── what callers are told ──
 
     def notices(self, call: Call, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield warnings about the files of `call` that other checkouts changed or leased. A caller gets each one
-        once.
-        """
+        """Yield warnings about the files of `call` that other checkouts changed or leased, each once for a caller."""
         known = self._known
         silent = not (known.files or known.leases or self._remote.in_team)
         if silent or not (call.tool.writes or call.tool.name in TOOLS):
@@ -181,7 +179,7 @@ class Family:
     # ── other hosts ──
 
     def hear(self, said: Sequence[RemoteHost], leases: Mapping[int, HubLease]) -> None:
-        """Replace the news of other hosts, and the states of own leases at the hub, by those from the shipper."""
+        """Take over what `quire ship` received at the hub: news of other hosts, and the states there of own leases."""
         self._remote.hear(said, leases, self._clock.mono_s(), self._clock.now_ns())
 
     def join_hub(self) -> None:
@@ -197,7 +195,7 @@ class Family:
         return self._remote.present(self._clock.mono_s())
 
     def linked(self) -> bool:
-        """True if the shipper has recently brought news of other hosts."""
+        """Return True if `quire ship` has recently brought news of other hosts."""
         return self._remote.linked(self._clock.mono_s())
 
     def leases_at_hub(self) -> dict[int, HubLease]:
@@ -210,8 +208,8 @@ class Family:
         return {one.number: self._remote.lease(one.number, mono_s) for one in own}
 
     def told_to_hosts(self, hidden: Callable[[str], object]) -> Note:
-        """Return the note for other hosts, without hidden paths, globs and reasons; `expires_ns` of a lease is relative
-        to now.
+        """Return the note (changed files, leases) for other hosts, without hidden paths, glob leases and reasons;
+        `expires_ns` of a lease is relative to now.
         """
         self._collect(first=True)
         note, now_ns = self._note(), self._clock.now_ns()

@@ -30,7 +30,7 @@ class ChangedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HeldLease(msgspec.Struct, frozen=True, array_like=True):
-    """A lease in force in a checkout, as told to the checkout's family."""
+    """A lease in force in a checkout, as the checkout's note tells it to the other checkouts."""
 
     number: int
     path: str
@@ -63,7 +63,7 @@ def encoded(note: Note) -> bytes:
 
 
 def decoded(said: bytes) -> Note | None:
-    """Parse the note of another checkout; names are cut to one line. Returns None if `said` is malformed."""
+    """Parse and check the note of another checkout as `checked` does; None if `said` is malformed."""
     try:
         note = _DECODER.decode(said)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

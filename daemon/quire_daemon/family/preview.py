@@ -20,8 +20,8 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 def preview(base: bytes, mine: bytes, theirs: bytes, count: Callable[[bytes, bytes, bytes], int]) -> Preview | None:
-    """Preview the merge of `theirs` into `mine`, both made from `base`; None if `theirs` adds nothing. `count` lets
-    git count conflicts.
+    """Preview the merge of `theirs` into `mine`, both made from `base`; None if `theirs` equals `base` or `mine`.
+    `count` lets git count conflicts.
     """
     if theirs in (base, mine):
         return None
@@ -32,7 +32,7 @@ def preview(base: bytes, mine: bytes, theirs: bytes, count: Callable[[bytes, byt
 
 
 def placed(theirs: Sequence[Splice], mine: Sequence[Splice]) -> list[tuple[int, int]]:
-    """Return the line ranges (from 1, inclusive) that `theirs` changes, as numbered after `mine`. Both are edits of
+    """Return the line ranges (from 1, inclusive) that `theirs` changes, in line numbers after `mine`. Both are edits of
     one base.
     """
     found: list[tuple[int, int]] = []

@@ -90,12 +90,12 @@ class RemoteHosts:
         self.in_team, self._heard, self._leases, self._asked_s = False, {}, {}, float("-inf")
 
     def linked(self, mono_s: float) -> bool:
-        """True if the shipper brought news within `FRESH_S`."""
+        """Return True if `quire ship` brought news within `FRESH_S` seconds."""
         return mono_s - self._asked_s <= FRESH_S
 
     def lease(self, number: int, mono_s: float) -> HubLease:
-        """Return the state of an own exclusive lease at the hub as far as it is certain now, whether or not the shipper
-        still runs; else `unconfirmed`.
+        """Return the state at the hub of an own exclusive lease: `held` or `taken` while that is certain, whether or
+        not `quire ship` still runs, else `unconfirmed`.
         """
         until_s, lease = self._leases.get(number, (0.0, HubLease("unconfirmed")))
         sure = lease.standing == "held" and mono_s < until_s
@@ -103,7 +103,7 @@ class RemoteHosts:
         return lease if sure or fresh else HubLease("unconfirmed", 0.0, lease.token)
 
     def present(self, mono_s: float) -> list[RemoteHost]:
-        """Return the hosts with news within `FRESH_S`, each with the seconds since as `silent_s`."""
+        """Return the hosts with news within `FRESH_S` seconds; `silent_s` is the age of the news in seconds."""
         return [
             msgspec.structs.replace(one.remote, silent_s=round(mono_s - one.at_s, 1)) for one in self._fresh(mono_s)
         ]
@@ -117,7 +117,7 @@ class RemoteHosts:
                 yield Elsewhere(Path(remote.journal), Path(remote.label), remote.note.branch, file, "", None)
 
     def leases(self, mono_s: float) -> Iterator[tuple[Path, Sequence[HeldLease]]]:
-        """Yield (label, leases) of each other host."""
+        """Yield (label, leases) of each other host with recent news."""
         for one in self._fresh(mono_s):
             yield Path(one.remote.label), one.remote.note.leases
 
@@ -139,7 +139,7 @@ def _heard(remote: RemoteHost, mono_s: float, now_ns: int) -> _Heard:
 
 
 def standing_told(lease: HeldLease, standing: Standing) -> dict[str, Any]:
-    """Build the warning about a lease of this checkout that another host also has (`taken`), or the hub does not
+    """Build the warning about a lease of this checkout that another host has, too (`taken`), or that the hub does not
     confirm.
     """
     if standing == "taken":
