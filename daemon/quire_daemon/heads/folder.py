@@ -44,7 +44,7 @@ class HeadFolder:
             return None
 
     def put(self, tile: Tile, data: bytes) -> None:
-        """Write a tile; a full tile replaces its partial ones. Raises `OSError`."""
+        """Write a tile (part of the tree); a full tile replaces partial ones. Raises `OSError`."""
         path = self.path / tile.path
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f"{path.name}.new")
@@ -108,8 +108,8 @@ def _why(path: Path) -> str:
 
 
 def private_key(state: Path, made: bytes) -> bytes:
-    """Return the private key, stored from `made` if there is none. Raises `OSError`, or `ValueError` if the file is not
-    a key.
+    """Return the stored private key; if there is none, store and return `made`. Raises `OSError`, or `ValueError` if
+    the file is not a key.
     """
     path = state / KEY
     with suppress(FileNotFoundError):

@@ -50,8 +50,8 @@ def prove_head(folder: HeadFolder) -> HeadProof:
 def prove_record(
     store: Store, folder: HeadFolder, seq: int, shows: Callable[[bytes], bool] = lambda stored: True
 ) -> HeadProof:
-    """Prove that record `seq` is in the tree of the signed head. The proof has the stored record, unless it was
-    replaced or `shows` rejects it. Raises `NoProof`, `OSError` or `BadNote`.
+    """Prove that record `seq` is in the tree of the signed head. The proof contains the record itself, unless it was
+    replaced (purged) or `shows` returns False for it. Raises `NoProof`, `OSError` or `BadNote`.
     """
     head, checkpoint, *_ = prove_head(folder)
     with store.reading() as r:

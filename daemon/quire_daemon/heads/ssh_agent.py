@@ -43,7 +43,7 @@ class AgentKey(NamedTuple):
 
     @property
     def verifier(self) -> VerifierKey | None:
-        """The key in the form that verifies signatures; None if its type is unsupported."""
+        """The key in the form of signed notes; None if its type is unsupported."""
         kind, *parts = _strings(self.blob)
         name = f"{KEY_DOMAIN}/{hashlib.sha256(self.blob).hexdigest()[:32]}"
         if kind == _PLAIN and [len(part) for part in parts] == [_KEY_BYTES]:
@@ -80,7 +80,7 @@ def cosign(agent: str, fingerprint: str, text: str, timeout_s: float = TOUCH_S) 
 
 
 def identities(reply: bytes) -> list[bytes]:
-    """Return the public keys in the reply. Raises `AgentFailure`."""
+    """Return the public keys in the ssh-agent's reply. Raises `AgentFailure`."""
     if not reply or reply[0] != _IDENTITIES:
         raise AgentFailure("the ssh-agent lists no keys")
     return list(_strings(reply[5:]))[::2]  # each with a comment
@@ -91,7 +91,9 @@ def sign_request(blob: bytes, data: bytes) -> bytes:
 
 
 def signature_in(reply: bytes, kind: bytes) -> bytes:
-    """Return the signature in the reply, in the form of signed notes. Raises `AgentFailure`."""
+    """Return the signature in the ssh-agent's reply, in the form of signed notes. Raises `AgentFailure` if it did not
+    sign as asked.
+    """
     if not reply or reply[0] != _SIGN_RESPONSE:
         raise AgentFailure("the ssh-agent refused to sign, or the key was not touched")
     whole = next(_strings(reply[1:]))
