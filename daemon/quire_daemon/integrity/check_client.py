@@ -48,10 +48,10 @@ Begin = Callable[[Task], PipedProcess]
 def examine(
     task: Task, told: Told | None = None, begin: Begin | None = None, look: Callable[[], None] = lambda: None
 ) -> CheckAnswer:
-    """Run `task` in the checking process and wait. A death of the process is a finding.
+    """Run `task` in a checking process and return its findings. A death of the process is a finding, too.
 
-    `told` gets progress, and `look` is called while the process is silent; an exception in either kills it. Raises
-    `OSError` if no process can be started.
+    `told` gets progress, and `look` is called while the process is silent; an exception in either kills the process.
+    Raises `OSError` if no process can be started.
     """
     examined = CheckAnswer()
     with (begin or _begun)(task) as child:
@@ -69,7 +69,7 @@ def examine(
 
 
 def copied(order: CopyOrder, pause: Callable[[], None]) -> None:
-    """Make the copy of a compaction (`quire_journal.storage.port.Elsewhere`). Raises `StoreFailure`, or
+    """Copy the database for a compaction in a separate process, calling `pause` meanwhile. Raises `StoreFailure`, or
     `JournalDamaged` if the source is damaged.
     """
     try:

@@ -45,8 +45,8 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
 
 
 class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
-    """Task: make a journal in `into` from all parts of `folder` that hashes prove intact. `by`: "" for the start of the
-    daemon, "repair" for that command.
+    """Task: make a journal in `into` from all parts of `folder` that hashes prove intact. `by`: who asked, "" for the
+    daemon's start, "repair" for that command.
     """
 
     folder: str
@@ -85,7 +85,7 @@ class _Alone:
 
 
 class Teller:
-    """Writes the lines of output for the parent; progress at most every `TOLD_EVERY_S` seconds."""
+    """Writes lines of output for the parent process; a line about progress at most every `TOLD_EVERY_S` seconds."""
 
     def __init__(self, out: TextIO, clock: Clock) -> None:
         self._out, self._clock = out, clock
@@ -103,7 +103,7 @@ class Teller:
 
 
 def run(task: Task, teller: Teller) -> dict[str, Any]:
-    """Run `task` and return the content of the `end` line."""
+    """Run `task`, and return what the last line of output (`end`) says."""
     if isinstance(task, SalvageTask):
         return _salvage(task, teller)
     if isinstance(task, CopyTask):

@@ -114,14 +114,16 @@ def mistrust(journal: Path) -> None:
 
 
 def leave_as_found(journal: Path, found: JournalVerdict) -> None:
-    """Restore the mark of a clean stop in a journal that was not opened, as a newer version wrote it."""
+    """Write the mark of a clean stop again for a journal that was trusted but not opened, as a newer version wrote
+    it.
+    """
     if found.trusted and not boot_mark.holds(journal):
         leave_mark(journal)
 
 
 @contextmanager
 def telling_of_crashes(journal: Path) -> Iterator[None]:
-    """Context manager: a fatal signal leaves stack traces, and the next start checks the journal."""
+    """Context manager: if a fatal signal ends the process, stack traces stay, and the next start checks the journal."""
     journal.mkdir(mode=0o700, exist_ok=True)
     with (journal / _CRASHED).open("wb", buffering=0) as file:
         faulthandler.enable(file)
@@ -193,8 +195,8 @@ def _put_right(
 
 def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str) -> str:
     """Set the damaged database aside, put a salvaged one in its place, and return a sentence about the losses. `by`:
-    see `SalvageTask`. Raises `JournalDamaged` if nothing can be salvaged, `OtherFormat` for another format,
-    `StoreFailure` and `OSError` if the disk or the process fails.
+    "repair" for that command, "" for a start. Raises `JournalDamaged` if nothing can be salvaged, `OtherFormat` for
+    another format, `StoreFailure` and `OSError` if the disk or the process fails.
     """
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
