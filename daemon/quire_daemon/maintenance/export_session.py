@@ -35,7 +35,7 @@ class Export:
         self._ended = False
 
     def next_page(self, mono_s: Callable[[], float]) -> None:
-        """Make the next page: at most `PAGE_BYTES`, in about `PAGE_S` seconds. For a worker thread."""
+        """Make the next page, `last`: at most `PAGE_BYTES`, in about `PAGE_S` seconds. For a worker thread."""
         until = mono_s() + PAGE_S
         while not self._ended and len(self._rest) < PAGE_BYTES and mono_s() < until:
             chunk = next(self._chunks, None)

@@ -104,8 +104,8 @@ class HeadSigner:
             self._start()
 
     def cover(self, seq: int, then: Then, failed: Failed) -> None:
-        """Call `then` when a signed head covers record `seq` (0: every record); sign one if needed. `failed` gets an
-        error.
+        """Call `then` once a signed head covers record `seq` (0: every record), after signing one if needed. An error
+        goes to `failed`.
         """
         if self._runs:
             self._waiting.append((seq, then, failed))

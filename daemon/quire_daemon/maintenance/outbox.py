@@ -241,11 +241,11 @@ class Outbox:
         return lambda tree: signed(TreeHead(origin, tree.size, tree.root()), private, at_s).encoded()
 
     def journal(self) -> str:
-        """Return the name under which this journal is shipped; a fork changes it."""
+        """Return the name of this journal at the remote store; it changes if the history forks from the shipped one."""
         return self._position().journal
 
     def hidden(self) -> Hidden:
-        """Return a predicate on paths: True if nothing about the path may leave this machine."""
+        """Return a function on paths: True if nothing about the path may leave this machine."""
         settings = self._host.in_force.now
         paths, deny = ([matches(glob) for glob in globs if glob] for globs in (settings.ship.paths, settings.ship.deny))
 

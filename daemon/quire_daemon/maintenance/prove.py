@@ -105,7 +105,7 @@ def _work(call: Call, host: ServiceHost, seq: int, before: TreeHead | None) -> C
 
 
 def _shows(with_prompts: bool) -> Callable[[bytes], bool]:
-    """Return a predicate on stored records: True if a proof may contain the record, False if only its hash."""
+    """Return a function on stored records: True if a proof may contain the record, False if only its hash."""
 
     def shows(stored: bytes) -> bool:
         event = decode_record(stored).event()

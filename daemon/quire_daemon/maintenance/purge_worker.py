@@ -32,7 +32,7 @@ STOP_LOOK_MS: Final = 200
 
 
 class CompiledTexts(msgspec.Struct, frozen=True):
-    """Texts to mask, for another process: a regular expression ("" for none) and literal lines."""
+    """Texts to purge, in a form for another process: a regular expression ("" for none) and literal lines."""
 
     asked: str = ""
     lines: list[bytes] = []
@@ -64,7 +64,7 @@ Task = FindTask | MaskTask
 
 
 class PurgeSurveyed(msgspec.Struct, tag="looked"):
-    """Result: everything that a purge must change; valid while the journal is in state `stood` (`purge.stand`)."""
+    """Result: everything that a purge must change. It is valid only while the journal's state equals `stood`."""
 
     stood: tuple[int, int]
     blobs: dict[bytes, int]
@@ -89,7 +89,7 @@ class LogsMasked(msgspec.Struct, tag="masked"):
 
 
 class Unfit(msgspec.Struct, tag="unfit"):
-    """Result: the regular expression cannot be used; `why` says why not."""
+    """Result: the regular expression cannot be used, for the reason `why`."""
 
     why: str
 

@@ -29,7 +29,7 @@ RETRY_NS: Final = 10_000_000_000
 
 
 class Rejections:
-    """Rejections that are not yet performed."""
+    """Rejected work that is not undone yet."""
 
     ADDRESS: Final = b"rejections"
     """Address for the replies to the queue's own calls; no connection has it."""
@@ -48,7 +48,7 @@ class Rejections:
         self._not_before_ns = 0
 
     def tidy(self) -> None:
-        """Call `undo` for rejections that can be performed. The main loop calls this about once a second."""
+        """Call `undo` for rejected work whose writer's turn has ended. The main loop calls this about once a second."""
         head = self._recorder.journal.head
         if self._under_way or self._recorder.clock.now_ns() < self._not_before_ns:
             return
@@ -65,8 +65,8 @@ class Rejections:
                 self._carry_out(ready, history)
 
     def answered(self, reply: Mapping[str, Any]) -> None:
-        """Handle the reply to the queue's own call: after a refusal that is not transient, or an undo without effect,
-        end its rejections.
+        """Handle the reply to an `undo` that this queue called. After a refusal that repeating cannot change, or an
+        undo without effect, the rejections end.
         """
         seqs, self._under_way = self._under_way, ()
         if reply.get("ok") and not reply.get("unchanged"):
@@ -96,7 +96,7 @@ class Rejections:
                 yield history.caller_of(history.author(record))
 
     def _carry_out(self, seqs: Sequence[int], history: History) -> None:
-        """Submit an undo of the oldest rejection, together with those by the same caller for the same file."""
+        """Call one `undo` for the oldest rejection and the others by the same caller for the same file."""
         first, event = history.record(seqs[0]), history.event(seqs[0])
         assert first is not None
         assert isinstance(event, WorkRejected)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ServiceHost(Protocol):
-    """Interface of the daemon for services."""
+    """What a service can use of the daemon."""
 
     root: Path
     state_dir: Path
@@ -55,12 +55,12 @@ class ServiceHost(Protocol):
         """Send the reply to `call`."""
 
     def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread, and the function that it returns in the main loop. An error of either is
-        passed to `failed`, or logged as `what` without it.
+        """Run `work` on a worker thread, and the function that it returns in the main loop. An error of either goes to
+        `failed`; without `failed` it is logged as `what`.
         """
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """Log `error` and return the reply for it. `what` names the failed service."""
+        """Log `error`, and return the reply about it. `what` names the failed service."""
 
     def commit_noted(self) -> None:
         """Commit all pending records."""

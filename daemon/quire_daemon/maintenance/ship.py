@@ -11,7 +11,9 @@ from quire_daemon.maintenance.service import Service, ServiceHost
 
 
 def run(call: Call, host: ServiceHost) -> None:
-    """Reply with the next segment if there are new records."""
+    """Record which part of the history has arrived at the remote store; reply with the next part if there are new
+    records.
+    """
     host.outbox.answer(call)
 
 

@@ -22,8 +22,8 @@ MOST_FINDINGS: Final = 200
 def check(
     call: Call, host: ServiceHost, task: CheckTask, then: Callable[[CheckAnswer], None], audit: AuditTask | None = None
 ) -> None:
-    """Run `task`, then `audit`, in a separate process, and pass the result to `then` in the main loop; `status` shows
-    the progress. If the journal cannot be read, the caller gets a refusal and `then` is not called.
+    """Run `task`, then `audit`, in a separate process, and call `then` with the findings in the main loop; `status`
+    shows the progress. If the journal cannot be read, the caller gets a refusal, and `then` is not called.
     """
     name = call.tool.name
 

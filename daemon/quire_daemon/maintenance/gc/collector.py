@@ -104,8 +104,8 @@ class Collector:
         self.usage: dict[str, Any] = {}
 
     def taken(self) -> dict[str, Any]:
-        """Return size and limit in bytes of this journal (now) and of all journals (as last measured); {} before the
-        first measurement.
+        """Return size and limit in bytes of this journal (`workspace`) and of all journals (`store`, as last measured);
+        {} before the first measurement.
         """
         if not self.usage:
             return {}
@@ -156,8 +156,9 @@ class Collector:
             raise
 
     def captured(self) -> bool:
-        """Compact the journal after its first capture if that is worthwhile; return False if something else must end
-        first. Journals do so one after the other, as packs of one that has ended can be linked by the next.
+        """Compact the journal after its first capture if that is worthwhile. Returns False if the caller must try
+        again: other work must end first, or the compaction of another journal, whose packs this journal may then
+        share.
         """
         if self._host.recorder.journal.store.size_bytes() < WORTH_BYTES:
             return True
@@ -193,8 +194,8 @@ class Collector:
 
 
 def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
-    """Return True if an automatic collection is due. `running_s`: seconds since the daemon's start; `since_s`: since
-    the last one.
+    """Return True if a collection is due by the setting `automatic` ("off", "daily", "over_quota"). `running_s`:
+    seconds since the daemon's start; `since_s`: since the last collection.
     """
     if automatic == "daily":
         return min(running_s, since_s) >= DAY_S
@@ -222,7 +223,7 @@ def others_bytes(state_dir: Path) -> int:
 
 
 def _files_of(state: str) -> dict[tuple[int, int], int]:
-    """Return file → disk usage in bytes of the database and the packs of a journal."""
+    """Return (device, inode) → disk usage in bytes of the database and the packs of a journal."""
     folder, found = os.path.join(state, "journal", "db"), dict[tuple[int, int], int]()
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):

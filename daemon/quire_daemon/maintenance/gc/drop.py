@@ -39,22 +39,22 @@ class DropQueue:
 
     @property
     def room(self) -> int:
-        """Number of `Chunk`s that still fit into the queue."""
+        """Number of `Chunk`s that can still be added."""
         return MOST_READY - len(self._ready)
 
     @property
     def look_again(self) -> str:
-        """Reason why the blobs to drop must be selected again; "" if they need not."""
+        """Reason why the mark phase must run again; "" if it need not."""
         return self._needed.look_again
 
     def take(self, chunks: Sequence[Chunk]) -> bool:
-        """Add `chunks` to the queue. Returns False if the queue is then empty."""
+        """Add `chunks` to the queue. Returns True if the queue then has any."""
         self._ready.extend(chunks)
         return bool(self._ready)
 
     def drop(self) -> None:
-        """Delete the next blobs, except those needed again, and commit all pending events. Raises `StoreFailure` if the
-        commit fails; nothing is deleted then.
+        """Delete the next blobs, except those that newer records need, and commit all pending events. Raises
+        `StoreFailure` if the commit fails; nothing is deleted then.
         """
         going = [*islice(self._ready, AT_ONCE)]
         with self._store.reading() as r:

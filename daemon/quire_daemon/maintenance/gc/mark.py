@@ -236,8 +236,8 @@ class Marks:
             self._shared.setdefault(blob, {self._owner[blob]}).add(path)
 
     def _keep_bases(self, breathe: Breathe) -> None:
-        """Mark the blobs needed to decode kept ones. One scan in descending order is enough: a blob depends on lower
-        numbers only.
+        """Keep the blobs from which kept ones are decoded. One scan from the newest is enough, because a blob is a
+        difference to an older one.
         """
         at, totals = self.newest + 1, self.totals
         while True:
@@ -273,8 +273,8 @@ class Marks:
     # ── what came of it ──
 
     def listing(self, skip: int, limit: int, only: str, breathe: Breathe) -> tuple[list[ListedBlob], int | None]:
-        """Return `limit` entries after the first `skip`, and the next `skip` (None: no more). `only`: "kept" or
-        "dropped".
+        """Return `limit` entries after the first `skip`, and the next page's `skip` (None: last page). `only`: "kept"
+        or "dropped" blobs; "": both.
         """
         found: list[ListedBlob] = []
         seen = 0
@@ -361,8 +361,8 @@ class NewerNeeds:
             breathe()
 
     def look(self, r: ReadTransaction, noted: Sequence[Event] = (), most: int | None = None) -> bool:
-        """Read records and blobs added since the last call, and the uncommitted events `noted`. Returns True if more
-        than `most` records or blobs may remain.
+        """Read records and blobs added since the last call, and the uncommitted events `noted`. At most `most` of each
+        are read (None: all); returns True if more may remain.
         """
         history = History(r)
         records = list(islice(history.records(after=self._looked_to), most))
