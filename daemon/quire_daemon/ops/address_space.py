@@ -42,7 +42,7 @@ fragment.
 
 
 def bound_malloc() -> None:
-    """Limit malloc's arenas and fix its mmap threshold. Call it before the first thread starts."""
+    """Bound the number and growth of glibc malloc's arenas. Call it before the first thread starts."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc
         libc.mallopt(_M_ARENA_MAX, ARENAS)

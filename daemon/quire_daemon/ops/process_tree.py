@@ -126,8 +126,8 @@ def _family(pid: int, proc: str) -> Iterator[int]:
 
 
 def _written(pid: int, proc: str, must_be: bool) -> int:
-    """Return the bytes that the process, and children that it waited for, have written; 0 if it has ended, which raises
-    OSError if it `must_be`. Raises OSError if the number may not be read.
+    """Return the bytes that the process, and children that it waited for, have written. If it has ended, the result is
+    0, or OSError if it `must_be` there. Raises OSError if the number may not be read.
     """
     try:
         with open(f"{proc}/{pid}/io", "rb", 0) as file:

@@ -85,7 +85,7 @@ class WriteCounters:
             self._cost_s = time.thread_time() - began_s
 
     def written_since(self, process: ProcessId, at_ns: int) -> int | None:
-        """Return the most bytes that the process and its descendants may have written at about `at_ns`, between the
+        """Return an upper bound of the bytes that the process and its descendants wrote at about `at_ns`, from the
         nearest samples; None if unknown.
         """
         looks, late_ns = self._looks.get(process), at_ns + COUNTED_NS

@@ -29,8 +29,8 @@ KEPT_S: Final = 600.0
 
 class Spool:
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
-        """Create and lock the folder. Raises `OSError` if a link is in its place or another user or daemon has it;
-        after `BlockingIOError` (a client tests the lock) try again.
+        """Create and lock the folder. Raises `OSError` if a link is in its place or another user or daemon has it.
+        After `BlockingIOError` try again, because a client may only have tested the lock.
         """
         self._now_ns = now_ns
         self._folder = _folder(root)
@@ -49,8 +49,8 @@ class Spool:
         self._rung = True
 
     def take(self) -> list[tuple[bytes, int, bytes | str]]:
-        """Read and delete new request files; return (identity, request id, frame) of each. For an unreadable request
-        the frame is an error sentence.
+        """Read and delete new request files; return (identity, request id, bytes of the request) for each. In place of
+        an unreadable request's bytes stands a sentence.
         """
         if not self._rung:
             return []
@@ -71,7 +71,9 @@ class Spool:
         return taken
 
     def look(self) -> bool:
-        """True if the folder changed since the last call or requests wait, in case the file watcher sees nothing."""
+        """True if requests may be there: the folder changed since the last call, or some are left from the last
+        `take`.
+        """
         with contextlib.suppress(OSError):
             changed_ns = os.fstat(self._folder).st_mtime_ns
             if changed_ns != self._seen_ns:

@@ -54,7 +54,7 @@ _NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 
 def listen(path: Path) -> socket.socket:
-    """Create a listening Unix socket with mode 0600. A file at `path` is stale, because the caller holds the
+    """Create a listening Unix socket with mode 0600. An old file at `path` is removed, because the caller holds the
     workspace's lock.
     """
     path.unlink(missing_ok=True)
@@ -86,7 +86,7 @@ class Server:
         epoch: str,
         ours: bool = True,
     ) -> None:
-        """`ours`: this process created the socket file, not systemd."""
+        """`ours`: True if this process created the socket file, False if systemd did."""
         self.path = path
         self._ours = ours
         self.epoch = epoch
@@ -134,7 +134,7 @@ class Server:
         self._poller.unregister(fd)
 
     def ready(self, fd: int) -> bool:
-        """True if `fd` ended the last `poll`."""
+        """True if the descriptor `fd` became ready in the last `poll`."""
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[IncomingRequest]:
@@ -213,7 +213,7 @@ class Server:
         return True
 
     def _send_unread(self) -> bool:
-        """Retry buffered replies (ZeroMQ does not report room); return True if a connection has none left."""
+        """Try again to send buffered replies; return True if a connection has none left."""
         before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
