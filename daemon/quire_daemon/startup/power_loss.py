@@ -108,8 +108,8 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Return the steps in order: replacements before removals, except where a file takes the place of a folder or the
-    reverse.
+    """Return the steps in an order that works: replacements before removals, except where a file takes the place of a
+    folder or the reverse.
     """
     inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
     cleared = {step.path for step in steps if step.over.kind == "folder"}
@@ -210,7 +210,7 @@ def _leave(start: RecoveryContext, path: str, head: Version, over: FileNow, hist
 
 
 def _as_before(start: RecoveryContext, path: str, promises: list[_Promise], history: History) -> FileNow | None:
-    """Return the state of `path` on disk if it is still the state before one of the writes; else None."""
+    """Return the state of `path` on disk if it is still that before one of the writes `promises`; else None."""
     with contextlib.suppress(Refusal):
         look = start.workspace.look(disk_path(path))
         if look.kind == "missing":

@@ -125,11 +125,11 @@ def _withdraw(start: RecoveryContext) -> list[Record]:
 
 
 def _state_of(batch: int, history: History) -> tuple[WriteState, str]:
-    """Return the state of a batch without a recorded outcome, by the log alone, and the reason to withdraw it ("": no
-    reason).
+    """Return the state that the log alone shows for a batch without a recorded outcome, and the reason to withdraw the
+    batch ("": none).
 
-    A rollback of which the log has any record was complete on disk. An undo without its last record (`record_chunks`)
-    has written no file.
+    If the log has any record of a rollback of the batch, that was complete on disk. An undo without its last record
+    (`record_chunks`) has written no file.
     """
     stand = history.batch_writes(batch)
     if stand and (why := _rolled_back(batch, history)):
@@ -146,7 +146,7 @@ def _standing(batch: int, history: History) -> Iterator[Record]:
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
-    """True if the log has a later change of the paths, so that the write was on disk."""
+    """True if the log has a later change of the record's paths, which proves that the write was on disk."""
     event = record.event()
     if not isinstance(event, TOOL_WRITES):
         return False
@@ -234,7 +234,7 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 
 def _move(start: RecoveryContext, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
-    """Return the steps of a rename: a move, or a new file and a removal if content or mode changed."""
+    """Return the writes that complete a rename: a move, or a new file and a removal if content or mode changed."""
     base = history.version(event.path, event.base)
     if base is not None and base.gone:
         return _at_most(_new(start, seq, event, history))
@@ -278,8 +278,8 @@ def _put(start: RecoveryContext, seq: int, event: FileWritten | ModeChanged, his
 
 
 def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[DisplacedBytes]:
-    """Save leftover temporary files whose bytes the journal lacks and may have; return the files that may be
-    deleted.
+    """Journal the bytes of leftover temporary files that the journal lacks, or keep them in `.quire/displaced`; return
+    the files that may be deleted.
     """
     done, recorder = [], start.recorder
     with recorder.history() as history:
@@ -296,7 +296,7 @@ def _keep(start: RecoveryContext, left: Sequence[DisplacedBytes]) -> Sequence[Di
 
 
 def _keep_unread(start: RecoveryContext, left: Sequence[UnreadFile]) -> None:
-    """Delete unread temporary files with known bytes; record and quarantine large ones."""
+    """Delete unread temporary files whose bytes are known or unwanted; move large ones to `.quire/displaced`."""
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
         large = one.size > start.limit
@@ -326,7 +326,7 @@ def _is_known(one: UnreadFile, workspace: Workspace, history: History) -> bool:
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
-    """True if the journal must not have these bytes, written or displaced by `seq`."""
+    """True if the journal must not have these bytes, which the write `seq` wrote or displaced."""
     event = history.event(seq)
     if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
         return True
@@ -344,7 +344,7 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
 
 
 def _put_back(start: RecoveryContext, kept: DisplacedBytes) -> None:
-    """Restore another program's save that a write displaced before the daemon died, and withdraw the write."""
+    """Restore another program's save that a write displaced just before the daemon died, and withdraw that write."""
     recorder = start.recorder
     if _put_back_removed(start, kept):
         return

@@ -21,7 +21,7 @@ from quire_journal.views import Version, standing
 
 
 class RecoveryContext(msgspec.Struct, frozen=True):
-    """Journal and workspace during a start. Files over `limit` bytes are left unread."""
+    """Journal and workspace as a start uses them. Files over `limit` bytes are not read."""
 
     recorder: Recorder
     workspace: Workspace
@@ -39,8 +39,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
             return None
 
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
-        """Return the state of `path` if it is still version `base` in this inode (0: any), or missing if `base` is no
-        file; else None.
+        """Return the state of `path` if it is still version `base` in this inode (0: any), or is missing and `base` is
+        no file; else None.
         """
         look = self.workspace.look(disk_path(path))
         version = standing(history.version(path, base)) if base else None
@@ -98,8 +98,8 @@ class RecoveryContext(msgspec.Struct, frozen=True):
         return True
 
     def write_down(self, paths: Sequence[str]) -> None:
-        """Sync the folders of these paths as far as possible: at another power cut their records may be too old for
-        `power_loss`.
+        """Sync the folders of these paths as far as possible, because at another power cut their records may be too old
+        for `power_loss`.
         """
         for path in {path.rpartition("/")[0]: path for path in paths}.values():
             with contextlib.suppress(OSError):
