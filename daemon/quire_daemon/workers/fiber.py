@@ -44,7 +44,7 @@ class Fiber(Generic[T]):
         return self.ended
 
     def drop(self) -> None:
-        """Cancel the work: `pause` raises `FiberDropped` in it."""
+        """Cancel the work: its next `pause` raises `FiberDropped`."""
         self._is_dropped = True
         self.go_on(0.0)
         self._error = None  # the error would keep the frame of `_run` alive

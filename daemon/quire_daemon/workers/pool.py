@@ -29,7 +29,7 @@ class StartJob(Protocol):
 
 
 class Jobs:
-    """Worker threads. `wake` makes the loop look for results."""
+    """Worker threads. `wake` is called when the loop is to fetch a result."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Jobs:
         keeps: bool = True,
     ) -> None:
         """`publish` runs before each job, so that the job reads the loop's state of the journal. If no thread can be
-        started, a job waits for one with `keeps`; else it fails.
+        started, a job waits for one (`keeps`), or fails.
         """
         self._wake, self._guarded, self._publish, self._keeps = wake, guarded, publish, keeps
         self._workers = Pool(workers, "job")
@@ -94,8 +94,8 @@ class Jobs:
 
 
 def brought(work: Job) -> Callable[[], None] | None:
-    """Run `work` and return its result function. After an error, return a function that raises it; None after
-    `Cancellation`.
+    """Run `work` and return the function to run in the loop. After an error, that function raises it; after
+    `Cancellation` there is none.
     """
     try:
         return work()
@@ -106,7 +106,7 @@ def brought(work: Job) -> Callable[[], None] | None:
 
 
 def ended(then: Callable[[], None], failed: Failed | None) -> None:
-    """Run the result function `then`. An error goes to `failed`, or is raised if that is None."""
+    """Run `then`, the function that a job returned. An error goes to `failed`; if that is None, it is raised."""
     try:
         then()
     except Exception as error:

@@ -67,8 +67,8 @@ class PipedProcess(subprocess.Popen[bytes]):
 
 
 def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start a process connected by a socket pair; return our socket and the process. `command` makes its command line
-    from the other descriptor. Raises `NoProcess`.
+    """Start a process connected by a socket pair; return our socket and the process. `command` makes the command line
+    from the number of the process's descriptor. Raises `NoProcess`.
     """
     try:
         ours, theirs = socket.socketpair()
@@ -87,5 +87,5 @@ def wired(command: Command) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def last_words(said: bytes, status: int) -> str:
-    """Return the last line of an ended process's stderr, or its exit status if there is none."""
+    """Return the last line of an ended process's error output, or its exit status if there was no output."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]

@@ -28,8 +28,8 @@ class Throttle(Protocol):
 
 
 class Breather:
-    """Called between steps of long work: sleeps after each time slice, and raises `Cancellation` when the
-    daemon stops.
+    """Called between steps of long work: rests briefly after each time slice, and raises `Cancellation` when the daemon
+    stops.
     """
 
     def __init__(self, host: Throttle) -> None:
@@ -45,7 +45,7 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """Yield; sleep longer after a step that waited for the disk."""
+        """Rest, longer after a step that waited for the disk."""
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:
             self.rest(DISK_SHARE * took)

@@ -54,7 +54,7 @@ class SearchClient:
         self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
 
     def ask(self, search: Search, limit_ms: int) -> Ticket:
-        """Queue `search` and return its ticket. `limit_ms` counts from its start."""
+        """Queue `search` and return its ticket. The time limit `limit_ms` counts from the search's start."""
         self._last_ticket += 1
         self._waiting.append(_Job(self._last_ticket, search, limit_ms))
         return self._last_ticket

@@ -33,7 +33,7 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Replacements(_Answer, frozen=True):
-    """Edits of a search, sorted. Replacements on one line are one edit; `made` counts them singly."""
+    """Edits of a search, sorted. Replacements on one line are one edit; `made` counts each."""
 
     made: int
     edits: tuple[Edit, ...] = ()
