@@ -16,14 +16,14 @@ MOST_CLEAN: Final = 2000
 
 
 class CapturePolicy:
-    """Decides which bytes the journal must not have. Not thread-safe: only for the main loop's thread."""
+    """Decides which bytes the journal must not have. Only for the main loop's thread."""
 
     def __init__(self, recorder: Recorder, ignore: Ignore, settings: LiveSettings) -> None:
         self._recorder, self._ignore, self._settings = recorder, ignore, settings
         self._clean: dict[bytes, None] = {}  # blobs checked and free of secrets
 
     def of_anybody(self, path: str, data: bytes) -> str:
-        """Return why the journal must not have these bytes of `path` (as on disk); "" if it may."""
+        """Return why the journal must not have the bytes `data` of `path` (as on disk); "" if it may."""
         return self.of_version(path, data, blob_id(data), None)
 
     def of_version(self, path: str, data: bytes, blob: bytes, head: Version | None) -> str:
@@ -42,7 +42,7 @@ class CapturePolicy:
         return HOLDS_SECRET if self._has_secret(data, blob, head) else ""
 
     def _has_secret(self, data: bytes, blob: bytes, head: Version | None) -> bool:
-        """True if `data` has a secret; after a clean `head`, only the change is checked."""
+        """True if `data` has a secret; if `head` is known to have none, only the change is searched."""
         before = self._recorder.journal.at_hand(head.blob) if head is not None and head.blob in self._clean else None
         found = secret_scan.find(data) if before is None else secret_scan.find_new(data, before)
         if found is None:

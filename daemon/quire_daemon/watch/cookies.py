@@ -61,8 +61,8 @@ class Cookies:
             return self._came.get(token, False)
 
     def write(self, token: str) -> None:
-        """Create and remove the file of `token`. Raises `OSError`; `FileNotFoundError` if `prepare` must be called
-        first.
+        """Create and remove the file named `token`, which causes an event. Raises `OSError`; `FileNotFoundError` if
+        `prepare` must be called first.
         """
         with self._writing:
             if not self._stands():
@@ -80,7 +80,7 @@ class Cookies:
             return False
 
     def take(self, token: str) -> bool:
-        """Record the event of `token`; return False if it is not expected."""
+        """Record that the event of `token` came; return False if no such event is expected."""
         with self._lock:
             if self._came.get(token) is not False:
                 return False

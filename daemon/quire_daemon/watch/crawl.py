@@ -33,7 +33,7 @@ MOST_LISTED: Final = 10_000
 
 class Rules(Protocol):
     def ignored(self, path: str, folder: bool) -> bool:
-        """True if `path`, which is a folder or not, is left out."""
+        """True if `path` is to be left out. `folder`: it is a folder."""
 
 
 class _NothingIgnored:
@@ -81,8 +81,8 @@ def crawl(
 
 
 def is_bare(root: Path, ignore: Rules, path: str) -> bool:
-    """True if `path` is a folder, not ignored, that can be listed and holds only ignored entries. A folder with rules
-    that ignore themselves is a cache, as ruff and pytest make it, and is not bare. Raises `OSError` as `crawl`.
+    """True if `path` is a folder, not ignored itself, that holds only ignored entries or none. A folder with its own
+    `.gitignore`, as the caches of ruff and pytest have, does not count. Raises `OSError` as `crawl`.
     """
     if not path or ignore.ignored(path, True):
         return False

@@ -20,12 +20,12 @@ class DueQueue:
         return path in self._first
 
     def keep(self, path: str, evidence: str, now: float) -> None:
-        """Register `path` without a due time."""
+        """Remember time and evidence of the first event of `path`, without planning a look."""
         self._first.setdefault(path, (now, evidence))
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None, late: bool = False) -> None:
-        """Plan a look at `path`, at once or at the time `at`, unless an earlier one is planned. `late`: no caller waits
-        for it.
+        """Plan a look at `path`, now or at the time `at`, unless an earlier one is planned. `late`: no caller waits for
+        the look.
         """
         self.keep(path, evidence, now)
         (self._late.add if late else self._late.discard)(path)
@@ -43,7 +43,7 @@ class DueQueue:
         return self._at.get(path, math.inf)
 
     def is_late(self, path: str) -> bool:
-        """True if `path` was named as `late`."""
+        """True if no caller waits for the look at `path`."""
         return path in self._late
 
     def take(self, now: float) -> str | None:

@@ -27,7 +27,7 @@ _WILD: Final = re.compile(r"[*?\[\\]")
 
 
 class Batch(msgspec.Struct):
-    """Paths to look at: workspace-relative, undecodable bytes as surrogates."""
+    """Paths with events since the last batch, to be looked at: workspace-relative, undecodable bytes as surrogates."""
 
     dirty: set[str] = msgspec.field(default_factory=set)
     """Paths that may have been written, created, removed, replaced, or changed in mode."""
@@ -97,7 +97,9 @@ def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str,
 
 
 def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
-    """Return the entries that overlap the given files, folders and globs; all if none are given."""
+    """Return the entries (parts of the tree that are not watched) that overlap the files, folders and globs `asked`;
+    all if `asked` is empty.
+    """
     if not asked or "." in asked:
         return [*blind]
     beginnings = [(path, _WILD.split(path, maxsplit=1)[0].removeprefix("/")) for path in asked]
@@ -105,7 +107,9 @@ def touching(blind: Iterable[Blind], asked: Collection[str]) -> list[Blind]:
 
 
 def _meet(folder: str, path: str, beginning: str) -> bool:
-    """True if `path`, which is `beginning` before its wildcards, may match the folder or anything below or above."""
+    """True if `path` may match the folder, or anything below or above it. `beginning` is the part of `path` before
+    wildcards.
+    """
     if beginning != path:
         anchored = "/" in path.rstrip("/")
         return not anchored or folder.startswith(beginning) or beginning.startswith(f"{folder}/")

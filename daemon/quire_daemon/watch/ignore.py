@@ -53,14 +53,16 @@ class _Pattern(msgspec.Struct, frozen=True):
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """Patterns of one file, last first, behind alternations that reject most paths at once."""
+    """Patterns of one file, last first, and two combined patterns that reject most paths at once."""
 
     patterns: tuple[_Pattern, ...]
     any_name: re.Pattern[str] | None
     any_path: re.Pattern[str] | None
 
     def decide(self, name: str, path: str) -> bool | None:
-        """Return the result of the last matching pattern; None if none matches. Names of folders end with "/"."""
+        """Return True if the last matching pattern ignores the path, False if it includes it; None without a match.
+        Names of folders end with "/".
+        """
         by_name = self.any_name is not None and self.any_name.fullmatch(name) is not None
         by_path = self.any_path is not None and self.any_path.fullmatch(path) is not None
         if by_name or by_path:
@@ -145,8 +147,8 @@ class Ignore:
                 del self._governed[file], self._signatures[file]
 
     def recheck(self) -> list[str]:
-        """Unload folders whose rule files changed since they were read, and return them: nothing watches
-        `.git/info/exclude`, and events may be lost.
+        """Unload and return the folders whose rule files changed since they were read. Events do not suffice: they may
+        be lost, and nothing watches `.git/info/exclude`.
         """
         with self._lock:
             files = list(self._governed.items())
@@ -236,7 +238,7 @@ def _decide(level: _Level, name: str, path: str, folder: bool) -> bool:
 
 
 def _as_bytes(text: str) -> str:
-    """Return a character for each byte on disk, because git's `?` and sets match bytes."""
+    """Return `text` with one character for each byte on disk, because git's `?` and sets match bytes."""
     return os.fsencode(text).decode("latin-1")
 
 
@@ -299,7 +301,7 @@ def _bytes_of(file: str, beneath: Beneath | None = None) -> bytes:
 
 
 def _lines(text: bytes) -> list[str]:
-    """Split as git: at LF, one CR before it dropped, a UTF-8 byte order mark skipped."""
+    """Split a rule file as git: at LF, one CR before it dropped, a UTF-8 byte order mark skipped."""
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return [line.removesuffix(b"\r").decode("latin-1") for line in lines]
 
@@ -355,7 +357,7 @@ def _trimmed(line: str) -> str:
 
 
 def _placeholder(number: int) -> str:
-    """Return a character that no pattern has, because pattern characters are bytes."""
+    """Return a character that no pattern contains, as the characters of patterns stand for bytes."""
     return chr(0xD800 + number)
 
 
@@ -444,9 +446,9 @@ def _member(line: str, at: int) -> tuple[str, int]:
 
 
 def _open_ended(line: str | None) -> str | None:
-    """Return `line` (None: None) with stars in pathspec's syntax.
+    """Return `line` with stars in pathspec's syntax; None for None.
 
-    A name of several stars is `**`. A final `**` gets a last name, or pathspec would match the folder before.
+    A name of several stars becomes `**`. A final `**` gets a last name, as pathspec would match the folder before.
     """
     if line is None:
         return None
@@ -466,7 +468,9 @@ _ANY_FOLDERS: Final = "(?:.+/)?"
 
 
 def _whole(source: str) -> tuple[str, bool]:
-    """Return (pathspec's prefix regex `source` as one for a whole name or path, True if it is for a name alone)."""
+    """Return pathspec's regex `source`, made for a prefix, as one for a whole name or path, and True if it is for a
+    name alone.
+    """
     if source == ".":  # pathspec's short form of "*"
         return ".+", True
     source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")

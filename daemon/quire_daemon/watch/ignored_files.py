@@ -16,14 +16,14 @@ MOST: Final = 500
 
 
 class IgnoredFiles:
-    """Paths as on disk, for the main loop's thread only."""
+    """Paths, as on disk, of journaled files that are ignored. For the main loop's thread only."""
 
     def __init__(self, ignored: Callable[[str, bool], bool]) -> None:
         self._ignored = ignored
         self._paths: set[str] = set()
 
     def met(self, path: str) -> None:
-        """Add the journaled `path` if it is ignored."""
+        """Add the path of a journaled file if it is ignored."""
         if self._ignored(path, False):
             self._paths.add(path)
 
@@ -31,7 +31,7 @@ class IgnoredFiles:
         self._paths.update(paths)
 
     def forget(self, path: str) -> None:
-        """Remove `path`, deleted or recorded as unwatched."""
+        """Remove the path of a file deleted or recorded as unwatched."""
         self._paths.discard(path)
 
     def to_look_at(self) -> list[str]:
@@ -40,7 +40,7 @@ class IgnoredFiles:
         return sorted(self._paths) if len(self._paths) <= MOST else []
 
     def told(self) -> str:
-        """Return a sentence if there are more ignored files than `MOST`, else ""."""
+        """Return a sentence if more than `MOST` journaled files are ignored, else ""."""
         if len(self._paths) <= MOST:
             return ""
         return f"{counted(len(self._paths), 'journaled file is', 'journaled files are')} ignored and not watched"

@@ -235,8 +235,8 @@ class Tree:
                 pending.extend(self._folders_in(folder))
 
     def add_single(self, folder: str, gone: bool = False) -> None:
-        """Watch files that come into `folder`, even if ignored, but not below it. `gone`: also those that go, or are
-        written.
+        """Watch for files that come into `folder`, even if ignored, but not below it; with `gone` also for files that
+        go or are written.
         """
         self._single[folder] = _PASSING if gone else _COMING
         self._watch(folder)

@@ -51,7 +51,7 @@ RETRY_S: Final = 0.002
 
 
 class FileInFlight(Exception):
-    """A request in flight is writing this file; look again afterwards."""
+    """Raised while a request in flight writes the file; look again afterwards."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -66,7 +66,7 @@ class Sighting(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def settled(self) -> bool:
-        """True if any later change will alter the signature."""
+        """True if any later change of the file will alter its signature."""
         return self.proved if self.image is None else self.image.settled
 
 
@@ -162,11 +162,11 @@ class Observer:
         look: Look | None = None,
         ignored: bool = False,
     ) -> Observation:
-        """Look at `path` (as on disk) and return the event that the journal lacks, unrecorded.
+        """Look at `path` (as on disk) and return what was found, with the event that the journal lacks. Nothing is
+        recorded.
 
-        `look`: a look at this moment. `ignored`: mark the file as unwatched, unread. `unfinished_ok`: also read a file
-        open for writing. Raises `FileBusy`, `FileInFlight`, and as `commit` if a pending rollback cannot be logged
-        first.
+        `look`: stat result of this moment. `ignored`: do not read, and mark the file as unwatched. `unfinished_ok`:
+        also read a file open for writing. Raises `FileBusy` (open for writing), `FileInFlight`, or `StoreFailure`.
         """
         name = journal_path(path)
         if self.in_flight.writes(name):
@@ -179,7 +179,7 @@ class Observer:
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns, looked_s)
 
     def note(self, observation: Observation, event: Event | None) -> None:
-        """Add `event` (of the observation, or of a move) to the next commit, with bytes and signature."""
+        """Add `event`, of the observation or of a move, to the next commit, with the file's bytes and signature."""
         sighting, path = observation.sighting, observation.path
         if event is None and sighting.image is not None and self._came_back(observation):
             self.recorder.note_blob(sighting.image.data, journal_path(path))
@@ -196,8 +196,8 @@ class Observer:
         self._note_seen(path, sighting, observation.event is not None)
 
     def _note_parts(self, event: Event, observation: Observation, captured: bool) -> None:
-        """Add an outside write and its writers to the next commit; one by several calls becomes as many versions.
-        `captured`: the journal may have its bytes.
+        """Add an outside write and its writers to the next commit. A write that several tool calls made becomes as many
+        versions. `captured`: the journal may have the bytes.
         """
         image, path = observation.sighting.image, journal_path(observation.path)
         data = image.data if image is not None and captured else None
@@ -226,7 +226,9 @@ class Observer:
             return not disk.why and not history.holds(head.blob)
 
     def note_ahead(self, found: Iterable[ReadAhead], evidence: str) -> list[str]:
-        """Add new files to the next commit; return the paths that the journal already knows, to be looked at."""
+        """Add files read ahead to the next commit. Returns the paths that the journal already knows or that were
+        purged, so that the caller looks at them.
+        """
         left: list[str] = []
         with self.recorder.history() as history:
             purges = history.has_gone()
@@ -265,7 +267,9 @@ class Observer:
         return msgspec.structs.replace(event, hint=hint) if hint else event
 
     def is_early(self, observation: Observation) -> bool:
-        """True if git took its lock at the moment of this write, and HEAD may be about to tell that git wrote."""
+        """True if git locked its index at the moment of this write, so that HEAD may soon show that git wrote the
+        file.
+        """
         event, signature = observation.event, observation.sighting.signature
         if not isinstance(event, OutsideWritten) or signature is None or observation.locked is False:
             return False
@@ -291,8 +295,8 @@ class Observer:
         return folder.signature.ctime_ns if folder.signature is not None else 0
 
     def _gone_ns(self, observation: Observation) -> int:
-        """Return the latest time of a removal: not after the folder's timestamp, which precedes the reading of the
-        event.
+        """Return the latest possible time of a removal: that of the event's reading, or the folder's timestamp if
+        earlier.
         """
         folder = self.workspace.look(os.path.dirname(observation.path) or ".")
         changed_ns = folder.signature.ctime_ns if folder.signature is not None else observation.named_ns
@@ -317,7 +321,7 @@ class Observer:
             self.recorder.seen.tell({path: seen})
 
     def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> Sighting:
-        """Return the state of `path`, reading it only if nothing proves the content."""
+        """Return the state of `path`. The file is read only if no cached signature proves its content."""
         if look.kind == "link":
             return self._link(path, look.signature)
         if look.kind == "special":
@@ -329,7 +333,7 @@ class Observer:
         return self._known(path, look, head) or self._read(path, look.signature, head, unfinished_ok)
 
     def stands(self, path: str) -> bool:
-        """True if the file at `path` still has the cached signature, even if open for writing."""
+        """True if the file at `path` has the signature in the stat cache, even while it is open for writing."""
         seen = self.recorder.seen.get(path)
         if seen is None:
             return False
@@ -378,8 +382,8 @@ class Observer:
         return known.blob if known is not None and known.data == data else blob_id(data)
 
     def _folder(self, path: str, signature: Signature | None, head: Version | None) -> OnDisk:
-        """Return a folder's state. An empty folder is recorded, and stays recorded when files appear in it; no other
-        folder is.
+        """Return a folder's state. Only an empty folder is recorded as a folder; it stays so when files appear in
+        it.
         """
         if signature is None:
             return OnDisk("folder")

@@ -1,8 +1,8 @@
-"""Changes of the tree by other programs, found by the watcher's hints and the scans' differences.
+"""Changes of the tree by other programs, found by file events and scans.
 
-Hints and scans only name paths; `Observer.observe` looks at each. Each turn spends a bounded time here, so that
-thousands of changed files do not delay an edit. A path open for writing is looked at again until closed; after
-`UNFINISHED_S` its bytes are recorded as unfinished.
+Both only name paths; `Observer.observe` looks at each. Each turn spends a bounded time here, so that thousands of
+changed files do not delay an edit. A path open for writing is looked at again until closed; after `UNFINISHED_S` its
+bytes are recorded as unfinished.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BRIEF_S = 0.015  # before a missing file or an empty folder is recorded: usually
 
 
 class Outside:
-    """Paths to look at, in order of their due time."""
+    """Paths changed by other programs, in order of the time to look at each."""
 
     def __init__(self, observer: Observer, watcher: Watcher, start_job: StartJob, reload: Callable[[], None]) -> None:
         self._observer, self._recorder, self._ignore = observer, observer.recorder, observer.ignore
@@ -97,7 +97,7 @@ class Outside:
         self._observer.unwatched.met(path)
 
     def idle(self) -> bool:
-        """True if all hints and all unwatched changes have been looked at.
+        """True if all changes shown by events or scans have been looked at.
 
         The first capture does not count, as it may take minutes; nor do files that another program holds open.
         """
@@ -115,15 +115,15 @@ class Outside:
     # ── looking ──
 
     def look(self, now: float, hurried: bool) -> None:
-        """Take the watcher's hints and look at due paths, for one slice. `hurried`: callers wait."""
+        """Take new events from the watcher and look at due paths, for one time slice. `hurried`: callers wait."""
         self._look_at_told(now, SLICE_S if hurried else IDLE_SLICE_S)
         if self._ahead.ready:
             self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self.scanner.look(now)
 
     def look_first(self) -> bool:
-        """Look at new hints, because a request met a file that came or went; return True if there were any. Both ends
-        of a rename, seen together, become one move.
+        """Look at new events' paths at once, because a request met a file that came or went; return True if there were
+        any. Both ends of a rename, seen together, become one move.
         """
         if not self._watcher.has_news():
             return False
@@ -161,7 +161,7 @@ class Outside:
                 return
 
     def _name_other_end(self, one: Observation, looked: Set[str], now: float) -> bool:
-        """Plan an immediate look at the other end of a rename, so that both become one move; return False if none is
+        """Plan an immediate look at the other path of a rename, so that both become one move; return False if none is
         needed.
         """
         to = self._other_end(one)
@@ -173,8 +173,8 @@ class Outside:
         return True
 
     def _other_end(self, one: Observation) -> str:
-        """Return the path to which renames moved a file that is gone, or of a new file the old name that waits for it;
-        its own path for any other.
+        """Return the path to which a removed file was renamed; for a new file its old path, if that waits for this look;
+        for any other file its own path.
         """
         if isinstance(one.event, OutsideDeleted):
             return disk_path(self._moves.followed(journal_path(one.path)))
@@ -182,8 +182,8 @@ class Outside:
         return half if half in self._named else one.path
 
     def _without_half_moves(self, observed: Sequence[Observation], now: float) -> list[Observation]:
-        """Return what can be recorded now. An end of a rename whose other end is looked at again soon is looked at with
-        it, as one of them alone is no move.
+        """Return the observations that can be recorded now. An end of a rename whose other path is due for a look is
+        postponed to that look, because only both together are a move.
         """
         whole, here = list[Observation](), {one.path for one in observed}
         for one in observed:
@@ -267,7 +267,7 @@ class Outside:
         return signature is not None and self._recorder.clock.now_ns() - signature.ctime_ns < STANDS_S * 1e9
 
     def _is_put_aside(self, one: Observation) -> bool:
-        """True if a file was renamed to a temporary name, as editors do before a write."""
+        """True if the file was renamed to a temporary name, as editors do before they write the file anew."""
         if not isinstance(one.event, OutsideDeleted) or one.sighting.disk.kind != "missing":
             return False
         name = journal_path(one.path)
@@ -280,9 +280,10 @@ class Outside:
         self._named.name(path, evidence, since, since + STANDS_S, late=True)
 
     def _may_be_brief(self, one: Observation) -> bool:
-        """True if this state, or what is known of its writer, may soon be another, so that a later look decides.
+        """True if the observed state, or its known writer, may soon change, so that a later look should record it.
 
-        Git and some editors remove a file and write it again: two events would attribute all lines to the last writer.
+        Git and some editors remove a file and write it again; recorded as two events, all lines would be the last
+        writer's.
         """
         if isinstance(one.event, OutsideDeleted):
             name = journal_path(one.path)
@@ -380,8 +381,8 @@ class Outside:
             self._reload()  # after all hints are named, so that an invalid file loses none
 
     def _take_folders(self, folders: Mapping[str, str], batch: Batch, now: float) -> None:
-        """Look at the current and journaled content of folders (→ evidence) that came or went. Only files that came
-        with or after the folder are "watched".
+        """Plan looks at the present and the journaled content of folders (→ evidence) that came or went. Only files
+        that came with the folder or later get the evidence "watched".
         """
         with self._recorder.history() as history:
             inside = below(history.names(), folders)
@@ -393,7 +394,9 @@ class Outside:
             self._crawl_folder(folder, evidence, batch)
 
     def _name_in(self, folder: str, path: str, evidence: str, batch: Batch, now: float) -> None:
-        """Plan a look at a path for what happened to a folder above it; events of its own tell more of git."""
+        """Plan a look at `path` for an event of `folder` above it, whose git lock counts unless `path` has events of
+        its own.
+        """
         if folder in batch.locked_folders and path not in batch.dirty and path not in self._named:
             self._locked.add(path)
         self.name(path, evidence, now)
@@ -442,7 +445,7 @@ class Outside:
     # ── telling ──
 
     def look_at_unwatched(self) -> None:
-        """Plan looks at what no event tells of, because a caller asks for the tree."""
+        """Plan looks at files whose changes cause no event, because a caller asks about the tree."""
         if self._ignore.exclude_changed():
             self._ignore.forget()
             self.scanner.scan(RULES)

@@ -65,7 +65,7 @@ class Prefetcher:
 
     @property
     def ready(self) -> bool:
-        """True if a full batch, or the last one, can be taken."""
+        """True if enough files were read for a batch, or all were."""
         return bool(self._ready) and (len(self._ready) >= ENOUGH or self.over)
 
     @property
@@ -81,7 +81,7 @@ class Prefetcher:
         self._hand_out()
 
     def forget(self, path: str) -> None:
-        """Discard the result of `path`, named by an event."""
+        """Discard the result for `path`, because an event says that the file changed."""
         self._out.discard(path)
 
     def take(self, most: int) -> list[ReadAhead]:

@@ -49,8 +49,8 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> ReadAhead | None:
-    """Read a plain file that no program is writing, leaving the result's path empty; None for any other file, and for a
-    secret.
+    """Read a plain file that no program is writing; `path` stays empty in the result. None for any other file, and for
+    one with a secret.
     """
     try:
         image = read(path, task.max_bytes)

@@ -31,7 +31,7 @@ class RootGuard:
         self._lock = _file_id(state_dir / "lock")
 
     def check_root(self) -> None:
-        """End the daemon if the workspace's folder was replaced, or became writable."""
+        """End the daemon if the workspace's folder was replaced, or a read-only workspace became writable."""
         if self._watcher.health().root_replaced or not self._workspace.stands():
             self._end_for_lost_root()
         elif self._workspace.mended():

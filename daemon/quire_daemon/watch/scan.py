@@ -73,7 +73,7 @@ def compare_all(
     """Compare the tree with the journal. Raises `RootUnmounted`, and the errors of `crawl` and of the store.
 
     `saved` reads the stat cache. `could_keep`: True if the settings now allow the bytes of this uncaptured version.
-    `cancelled`: as in `crawl`.
+    `cancelled`: True ends the comparison (`Cancellation`).
     """
     names = PathNames()
     with store.reading() as reading:
@@ -107,7 +107,7 @@ def _is_bare_of_another_disk(root: Path, seen: Mapping[str, SeenStat]) -> bool:
 
 
 def _ends(path: str, head: Version, history: History) -> bool:
-    """True if a file that is now ignored must be marked as unwatched, because only other programs wrote it."""
+    """True if a file that is now ignored is to be marked as unwatched: only other programs wrote it."""
     if head.uncaptured == IGNORED:
         return True
     if head.entry == FOLDER or not (head.evidence in (CAPTURED, SCANNED, WATCHED) or history.is_setup(head.writer)):
@@ -165,8 +165,8 @@ class Scanner:
     # ── when ──
 
     def open(self) -> None:
-        """Plan the first scan; begin at once if the first capture never ended or the journal has no file, because an
-        early checkpoint must contain the tree.
+        """Plan the first scan. It begins at once if the first capture never ended or the journal has no file, so that
+        even an early checkpoint contains the tree.
         """
         with self._recorder.history() as history:
             captured = history.first_scan() is not None
@@ -183,7 +183,9 @@ class Scanner:
             self._begin(_Scan(self._now(), "start"))
 
     def scan(self, reason: str) -> None:
-        """Scan now, or right after the running scan. Changed rules renew the watches first."""
+        """Scan now, or right after the running scan. If `reason` is changed ignore rules, folders are watched anew
+        first.
+        """
         pending, rewatch = self._next, reason == RULES
         awaited = reason != _PERIODIC.reason and self.captured
         scan = _Scan(self._now(), reason, awaited=awaited, rewatch=rewatch)
@@ -211,7 +213,7 @@ class Scanner:
 
     @property
     def next_s(self) -> float:
-        """Time when the next scan is due; infinity while one runs."""
+        """Monotonic time when the next scan is due; infinity while one runs."""
         return self._next.at_s if self._next is not None and self._in_flight is None else math.inf
 
     def look(self, now: float) -> None:
@@ -244,7 +246,7 @@ class Scanner:
         self._start_job(work, "scan", partial(self._not_compared, scan))
 
     def _not_compared(self, scan: _Scan, error: Exception) -> None:
-        """Plan a failed scan again soon. If the first fails through damage to the journal, raise that for the whole
+        """Plan a failed scan again soon. Damage to the journal during the first scan is raised as damage to the whole
         store: the daemon ends, and the next start checks the journal.
         """
         wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
@@ -296,7 +298,7 @@ class Scanner:
 
     @property
     def awaited(self) -> bool:
-        """True if a scan for unwatched changes is planned or running."""
+        """True if a scan for which callers wait, as it may find unwatched changes, is planned or running."""
         return any(scan is not None and scan.awaited for scan in (self._next, self._in_flight))
 
     @property

@@ -1,4 +1,4 @@
-"""The watcher: inotify events, through watchdog, as hints. An event only means "look at this path".
+"""The watcher: inotify events, through watchdog. An event only means "look at this path".
 
 `Batch.overflowed` and `WatchCoverage` say what the watcher may have missed.
 """
@@ -37,7 +37,7 @@ class Watcher:
         log: Log | None = None,
         cookies: bool = True,
     ) -> None:
-        """`cookies`: True if cookie files can be written; else callers can wait only for events already read."""
+        """`cookies`: False if no cookie files can be written; callers then wait only for events that were read."""
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake
@@ -93,14 +93,16 @@ class Watcher:
             self._root_fd = -1
 
     def tell(self, folder: str, ending: str, ring: Callable[[], None]) -> None:
-        """Call `ring` (on the watcher's thread) when a file named `*ending` comes into the ignored `folder`."""
+        """Call `ring` (on the watcher's thread) when a file whose name ends with `ending` comes into the ignored
+        `folder`.
+        """
         self._bells[folder] = (ending, ring)
         if self._tree is not None:
             self._tree.add_single(folder)
 
     def watch_git(self, folder: str, moved: Callable[[], None]) -> None:
-        """Tell in each batch which files changed while git's index was locked: events have an order, and a lock is
-        brief. `folder`: git's, relative to the root. `moved` is called on the watcher's thread when git writes HEAD.
+        """Report in each batch which files changed while git's index was locked. `folder`: git's, relative to the root.
+        `moved` is called on the watcher's thread when git writes HEAD.
         """
         self._git, self._moved = folder, moved
         if self._tree is not None:
@@ -149,19 +151,21 @@ class Watcher:
     # ── what happened ──
 
     def drain(self) -> Batch:
-        """Return the hints since the last call. Never blocks."""
+        """Return the paths that had events since the last call. Never blocks."""
         with self._lock:
             batch, self._batch = self._batch, Batch()
         batch.folders = outermost(batch.folders)
         return batch
 
     def has_news(self) -> bool:
-        """True if there are hints. Ask after `seen`: events before the cookie may not be drained yet."""
+        """True if `drain` would return paths. Ask after `seen`: events before the cookie may not be drained yet."""
         with self._lock:
             return bool(self._batch)
 
     def health(self) -> WatchCoverage:
-        """Return the coverage, comparing the root with its path, and writing a cookie again if that failed."""
+        """Return the coverage, after a check that the root is still at its path. A cookie that failed is written
+        again.
+        """
         if self._no_cookies:
             self.cookie()
         tree, inotify = self._tree, self._inotify
@@ -201,8 +205,8 @@ class Watcher:
             self._tree.renew()
 
     def cover(self, folders: Iterable[str]) -> int:
-        """Watch those of `folders` (all that a crawl found) that are not watched; return their number. The next batch
-        has them: changes since the crawl may be unseen.
+        """Watch those of `folders`, found by a crawl, that are not watched; return their number. The next batch names
+        them, because changes since the crawl may be unseen.
         """
         tree = self._tree
         if tree is None:
@@ -239,7 +243,7 @@ class Watcher:
         return token
 
     def seen(self, token: str) -> bool:
-        """True if the cookie's event came, or cookies cannot be written. Never blocks."""
+        """True if the event of the cookie `token` was read, or cookies cannot be written. Never blocks."""
         return not self._has_cookies or self._cookies.came(token)
 
     # ── in the watcher's thread ──
@@ -276,8 +280,8 @@ class Watcher:
                 self._take_file(path, event)
 
     def _take_git(self, event: Event) -> None:
-        """Follow git's lock, which becomes the index, or is removed; and HEAD. A locked `git commit -a` writes its
-        message, waits for an editor, and writes no more files.
+        """Follow git's lock, which becomes the index or is removed, and report a new HEAD. A locked `git commit -a`
+        writes its message, waits for an editor, and writes no more files.
         """
         if event.name == b"index.lock":
             self._is_locked = event.is_create or (self._is_locked and not event.is_delete)

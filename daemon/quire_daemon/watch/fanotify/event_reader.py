@@ -26,7 +26,7 @@ Line = tuple[Process, ...]
 
 
 class FolderSource(Protocol):
-    """Interface to the kernel's folders, by handle."""
+    """Interface to the kernel: finds and ignores folders given by file handle."""
 
     def path_of(self, folder: bytes) -> bytes | None: ...
     def ignore(self, folder: bytes) -> None: ...
@@ -41,7 +41,9 @@ class Folders:
         self.unasked: set[bytes] = set()  # folders of the checkout not yet known as ignored or not
 
     def path_of(self, folder: bytes) -> bytes | None:
-        """Return the folder's path, b"" for the root; None if outside, ignored, or missing. Raises `OSError`."""
+        """Return the path of a folder given by handle, b"" for the root; None if outside, ignored or missing. Raises
+        `OSError`.
+        """
         try:
             return self._paths[folder]
         except KeyError:
@@ -94,7 +96,7 @@ class Processes:
         self._known: dict[int, tuple[float, Line]] = {}  # pid → (time read, the process and its ancestors)
 
     def line(self, pid: int, now_s: float) -> Line | None:
-        """Return the process and its ancestors; None if it ended unread."""
+        """Return the process and its ancestors; None if the process ended before it was read."""
         read_s, known = self._known.get(pid, (float("-inf"), ()))
         if now_s - read_s < SURE_S and self._name(pid) in (known[0].name, ""):
             return known
@@ -115,7 +117,7 @@ class EventReader:
         self._own = frozenset(own)  # processes to leave out
 
     def take(self, events: Iterable[KernelEvent], now_s: float) -> None:
-        """Add events that were read at `now_s` (monotonic)."""
+        """Add kernel events, read at `now_s` (monotonic), to the table."""
         for event in events:
             if event.mask & OVERFLOW:
                 self._table.lose(now_s)

@@ -36,7 +36,7 @@ Writers = tuple[TracedWriter, ...] | None
 
 
 class Tracer:
-    """Finds the writers of files. For the loop's thread."""
+    """Finds the processes that wrote a file. For the loop's thread."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Tracer:
             self._receive(0.0)
 
     def starts(self) -> bool:
-        """True while the process starts: its first report is due. Never waits."""
+        """True while the started process has not reported yet, for at most `START_S` seconds. Never waits."""
         if not self.reads:
             self.look()
         is_silent = self._process is not None and not self.reads and self._why_not == NOT_YET
@@ -95,7 +95,9 @@ class Tracer:
     # ── what happened ──
 
     def looked(self, path: str, at_s: float) -> None:
-        """Record that the journal knew the file at `path` (as on disk) at `at_s`."""
+        """Record that the journal had the file at `path` (as on disk) as of `at_s`, so that earlier writes do not
+        matter.
+        """
         if self._process is None:  # it may read events already, before its first report
             return
         self._asked.pop(path, None)
@@ -104,7 +106,7 @@ class Tracer:
         self._looks[path] = at_s
 
     def writers_of(self, path: str) -> Writers:
-        """Return the processes that wrote `path` since the last `looked`; None: unknown."""
+        """Return the processes that wrote `path` since the last `looked` for it; None if unknown."""
         if path not in self._asked:
             self.ask([path])
         return self._asked.pop(path, None)
@@ -179,8 +181,8 @@ class Tracer:
         return message
 
     def _writers(self, told: list[Any] | None) -> Writers:
-        """Return the processes in a worker's answer; None if one is unknown. Writes that the last look at their own
-        name has covered are left out; of writes under other names, only the rename counts.
+        """Return the processes in a worker's answer; None if one is unknown. Writes are left out if the journal has
+        looked at their path since.
         """
         if told is None:
             return None

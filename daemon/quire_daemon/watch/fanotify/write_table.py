@@ -49,7 +49,9 @@ class WriteTable(Generic[W]):
         return len(self._all)
 
     def note(self, path: str, file: bytes, who: W | None, at_s: float, other_end: str | None = None) -> None:
-        """Add a write, creation, removal or rename. `other_end`: other path of a renamed folder; "" is outside."""
+        """Add a write, creation, removal or rename. `other_end`: the other path of a renamed folder, "" if outside the
+        root.
+        """
         key = (path, file, who, other_end)
         entry = self._all.get(key)
         if entry is not None:
@@ -68,8 +70,8 @@ class WriteTable(Generic[W]):
         self._lost_s = at_s
 
     def writes(self, path: str, since_s: float, now_s: float) -> list[WriteOf[W]] | None:
-        """Return the writes to `path` since `since_s`, under each of its names; None if events since then were lost.
-        Writes older than the table are left out.
+        """Return the writes to the file at `path` since `since_s`, under each of its names; None if events since then
+        were lost. Writes older than the table's memory are left out.
         """
         since_s = max(since_s, now_s - self._kept_s)
         if since_s < self._lost_s:

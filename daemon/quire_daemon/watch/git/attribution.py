@@ -39,7 +39,7 @@ class GitWriter:
         self._traces.append(TraceFolder(folder, self._commands, is_alive))
 
     def moved(self) -> None:
-        """Record soon which command moved HEAD. For any thread."""
+        """Let `tidy` record which command moved HEAD. For any thread."""
         self._moved = True
 
     def stirs(self) -> bool:
@@ -73,11 +73,11 @@ class GitWriter:
             self._recorder.note(ran, OUTSIDE)
 
     def awaits_name(self) -> bool:
-        """True if `tidy` may soon record a command: one that moved HEAD, or whose write has only the lock's label."""
+        """True if the command behind a label or a moved HEAD may soon become known by `tidy`."""
         return self._head.awaits_name(self._clock.now_ns())
 
     def hint(self, path: str, at_ns: int, exact: bool) -> str:
-        """Return a label of git's activity when `path` changed; "" without any. `exact`: the time is a timestamp of the
+        """Return a label of what git did when `path` changed; "" if nothing. `exact`: the time is a timestamp of the
         file.
         """
         slack_ns = 0 if exact else NOTICED_NS

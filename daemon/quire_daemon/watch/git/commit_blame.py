@@ -112,7 +112,7 @@ class Repository(NamedTuple):
 
 
 class CommitBlame:
-    """Runs queries one at a time, each in a new process."""
+    """Answers questions about commits, one at a time, each by a new git process."""
 
     def __init__(self, root: Path, start_job: StartJob) -> None:
         self._root, self._start_job = os.fspath(root), start_job
@@ -122,7 +122,7 @@ class CommitBlame:
         self._closed = False
 
     def ask(self, question: Question, told: Told) -> None:
-        """Ask git on a worker thread; `told` gets the answer, even an empty one."""
+        """Answer a question on a worker thread; `told` gets the answer, empty if git fails."""
 
         def failed(error: Exception) -> None:
             why = plain(str(error), 200) or type(error).__name__
@@ -132,7 +132,7 @@ class CommitBlame:
         self._start_job(lambda: partial(told, answer()), "git", failed)
 
     def told(self, question: CommitTree | CommitBlobs) -> CommitEntries | CommitBytes:
-        """Return the answer about files of a commit, on the calling thread."""
+        """Return a commit's files, or bytes of some, on the calling thread."""
         repository = find_repository(self._root, _ANY_FILE)
         if repository is None:
             return _none(question, "no_repository")
@@ -150,7 +150,7 @@ class CommitBlame:
         return entries(said, prefix) if isinstance(question, CommitTree) else contents(said)
 
     def answer(self, file: CommitFile) -> CommitFileLines:
-        """Return the answer about lines, on the calling thread."""
+        """Return the commits of a file's lines, by git on the calling thread."""
         repository = find_repository(self._root, disk_path(file.path))
         if repository is None:
             return CommitFileLines(why="no_repository")
@@ -234,7 +234,7 @@ def _none(question: CommitTree | CommitBlobs, why: str) -> CommitEntries | Commi
 
 
 def _all_that_comes(process: subprocess.Popen[bytes], until_s: float) -> bytes:
-    """Return all output. Raises `TimeoutError` if it is too slow or too large."""
+    """Return all output of git. Raises `TimeoutError` if the output comes too slowly or is too large."""
     assert process.stdout is not None
     coming, found = select.poll(), bytearray()
     with process.stdout as out:
@@ -302,7 +302,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def head_at(repository: Repository, at_ns: int) -> str:
-    """Return HEAD's commit at a time, from its log; "" if the log is missing or too short."""
+    """Return the commit that HEAD had at `at_ns`, from the log of HEAD; "" if the log is missing or too short."""
     if not at_ns:
         return ""
     log = regular_bytes(os.path.join(repository.folder, "logs", "HEAD"), _MOST_LOG)
@@ -337,7 +337,7 @@ def head_now(repository: Repository) -> str:
 
 
 def parse(said: bytes) -> CommitFileLines:
-    """Parse git's porcelain format (git-blame(1))."""
+    """Parse git's porcelain format of blame (git-blame(1))."""
     commits: dict[bytes, dict[bytes, bytes]] = {}
     order: dict[bytes, int] = {}
     lines: list[bytes] = []

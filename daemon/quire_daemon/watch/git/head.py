@@ -87,8 +87,8 @@ _BRANCHES: Final = re.compile(
 
 
 def is_under_lock(hint: str, removed: bool, new: bool) -> bool:
-    """True if a change with this label is git's only if it came while the index was locked. `removed`: a file went;
-    `new`: one came.
+    """True if the label `hint` explains a change only if the change came while git's index was locked. `removed`: the
+    change is a removal; `new`: the change makes a file.
     """
     if hint.startswith(_STASH_PUSH):
         return not removed
@@ -118,18 +118,18 @@ class HeadMove(msgspec.Struct, frozen=True):
 
     @property
     def stays(self) -> bool:
-        """True if the move changes no tree: a commit, or a checkout of the current commit (`git checkout -b`)."""
+        """True if the command of this move changes no files: a commit, or a checkout of the current commit."""
         same = self.before.commit == self.after.commit != ""
         return self.after.action.startswith("commit") or (same and self.after.action.startswith("checkout:"))
 
     @property
     def writes_index(self) -> bool:
-        """True if the move's command surely wrote the index; a reset may be `--soft`."""
+        """True if the command of this move certainly wrote the index; a reset may be `--soft`."""
         return self.changes_trees and self.command != "reset"
 
     @property
     def has_one_lock(self) -> bool:
-        """True if the command writes the tree only under the lock from which the index came just before HEAD moved."""
+        """True if the command of this move writes files only during the lock that ended just before HEAD moved."""
         return self.command in ("checkout", "reset") or self.after.action.endswith(": Fast-forward")
 
     @property
@@ -138,7 +138,7 @@ class HeadMove(msgspec.Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """Name of the git command; one name for all moves of a rebase."""
+        """Name of the git command, the same for all moves of a rebase."""
         return first_word(self.after.action)
 
 
@@ -174,7 +174,7 @@ class GitHead:
         self._expected_ns, self._held, self._stashed_ns = 0, (0, 0), 0
 
     def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
-        """Return a label of git's activity at a write, up to `slack_ns` before `at_ns`; "" without any."""
+        """Return a label of what git did at a write, up to `slack_ns` before `at_ns`; "" if nothing."""
         self._look()
         found = [
             move
@@ -196,8 +196,8 @@ class GitHead:
         return LOCK_TAKEN if at_ns == self._held[0] - CLOCKS_NS else LOCK_HELD
 
     def _unstashed_ns(self) -> int:
-        """Return the time by which a stash had written, whose reset was not seen: a stash of some paths resets nothing,
-        and writes the index last.
+        """Return the latest time at which a `git stash`, whose reset was not seen, wrote files. A stash of some paths
+        resets nothing, and writes the index last.
         """
         end_ns = self._stashed_ns + STASHED_NS
         is_locked = self._lock and not self._is_waiting
@@ -208,20 +208,22 @@ class GitHead:
         return str(self.now)
 
     def expect(self, now_ns: int) -> None:
-        """Note that HEAD was written, so that `finished` returns the move as soon as its log says why."""
+        """Record that HEAD was written, so that `finished` returns the move once the log of HEAD says why."""
         self._expected_ns = self._nameless_ns = now_ns + EXPECTED_NS
 
     def awaits_name(self, now_ns: int) -> bool:
-        """True if HEAD was written, or a write has only the label of the lock: the command may soon be known."""
+        """True if the command that wrote HEAD, or locked the index, may soon be known."""
         return now_ns <= self._nameless_ns
 
     def merged_since(self, ns: int) -> str:
-        """Return the commit of a command that wrote the tree since then and has not moved HEAD; "" if there is none."""
+        """Return the commit that a command such as a merge, which has not moved HEAD yet, wrote to the files since
+        `ns`; "" if none.
+        """
         commit, at_ns = self._merged
         return commit[:12] if at_ns >= ns - CLOCKS_NS else ""
 
     def finished(self, now_ns: int) -> list[HeadMove]:
-        """Return the moves that labelled or followed writes, each once, in order."""
+        """Return the moves of HEAD that labelled or followed writes, in order, each in one call only."""
         if now_ns <= self._expected_ns:
             self._look()
         if not self._due:
@@ -272,7 +274,9 @@ class GitHead:
         self._take([self._named(way) for way in ways if _CHANGES_TREES.match(way.after.action)])
 
     def _commits(self, move: HeadMove) -> bool:
-        """True if the move is the commit of a command that was seen before it; the command gets its HEAD."""
+        """True if `move` is the commit that ends a command whose writes were seen before, such as a merge. The move of
+        that command then gets this commit.
+        """
         seen, self._uncommitted = self._uncommitted, None
         if seen is None or (seen.command, seen.before.commit) != (move.command, move.before.commit):
             return False
@@ -299,7 +303,7 @@ class GitHead:
         return HeadMove(move.before, msgspec.structs.replace(move.after, action="stash"), began_ns)
 
     def _look_at_stash(self, folder: str, moved_ns: int) -> None:
-        """Detect an added or dropped stash entry: `git stash pop` moves no HEAD, and drops the entry last."""
+        """Detect an added or dropped stash entry: `git stash pop` moves no HEAD, and drops its entry last."""
         common = common_folder(folder)
         logs = os.path.join(common, "logs", "refs")
         stamp = _stamp(os.path.join(logs, "stash"))
@@ -366,8 +370,8 @@ class GitHead:
 
 
 def _label(moves: Sequence[HeadMove]) -> str:
-    """Return the label of a write before these moves (in order): of the first whose time is known, or "git" if moves
-    before it had other commands.
+    """Return the label of a write that came before these moves (in order). It names the first move whose time is known,
+    or only "git" if earlier moves had other commands.
     """
     at = next((at for at, move in enumerate(moves) if move.after.timed), len(moves) - 1)
     steps = [move for move in moves[at:] if move.command == moves[at].command in STEPS]
@@ -376,14 +380,16 @@ def _label(moves: Sequence[HeadMove]) -> str:
 
 
 def _since(move: HeadMove, last: Head) -> HeadMove:
-    """Return a move that began after the `last` move of HEAD, if that was not long before."""
+    """Return `move` with its beginning: the time of the `last` move, if that was shortly before."""
     last_ns = last.at_ns if last.timed else last.at_ns // SECOND * SECOND
     is_near = 0 < last_ns <= move.after.at_ns <= last_ns + EXPECTED_NS
     return msgspec.structs.replace(move, began_ns=last_ns) if is_near else move
 
 
 def _before_lock(moves: Sequence[HeadMove], born_ns: int) -> list[HeadMove]:
-    """Return moves read at once with the time by which all but the last had ended: that of the last one's lock."""
+    """Return moves that were read together; all but the last get the time of the last one's lock, by which they had
+    ended.
+    """
     *passed, last = moves
     if not 0 < born_ns <= last.after.at_ns:
         return [*moves]
@@ -422,8 +428,8 @@ class _Logged(msgspec.Struct, frozen=True):
         return cls(first, _text(commits[1]), int(stamp[1]) if stamp is not None else 0, _text(said))
 
     def branches(self, before: str) -> tuple[str, str, bool]:
-        """Return (branch before, branch after, True if the line tells the latter); a branch is "" for a bare commit.
-        `before` is the branch known so far.
+        """Return (branch before, branch after, True if the line names the branch after); a branch is "" if HEAD is
+        detached. `before` is the branch known so far.
         """
         named = _BRANCHES.match(self.said)
         if named is None:
@@ -432,7 +438,9 @@ class _Logged(msgspec.Struct, frozen=True):
 
 
 def _read(folder: str, grown: int, before: Head) -> tuple[list[HeadMove], Head, bytes]:
-    """Return the moves in the last `grown` bytes of the log (0: one move, from `before`), HEAD, and the last line."""
+    """Return the moves in the last `grown` bytes of HEAD's log (0: one move, from `before`), HEAD, and the last
+    line.
+    """
     pointer, at_ns = file_tail(os.path.join(folder, "HEAD"))
     log, logged_ns = file_tail(os.path.join(folder, "logs", "HEAD"))
     pointer = pointer.strip()
@@ -460,7 +468,7 @@ def _read(folder: str, grown: int, before: Head) -> tuple[list[HeadMove], Head, 
 
 
 def _branch(name: str) -> str:
-    """Return the branch that the log names; "" for a commit."""
+    """Return the branch that the log names; "" if it names a commit."""
     return "" if _COMMIT.fullmatch(name.encode()) else name
 
 
@@ -482,19 +490,19 @@ def _stamp(file: str) -> tuple[int, int, int]:
 
 
 def _last_commit(log: str) -> str:
-    """Return the commit of the last line of a log of git; "" if there is none."""
+    """Return the commit in the last line of a git log file; "" if there is none."""
     commits = _COMMIT.findall(file_tail(log)[0].rstrip(b"\n").rpartition(b"\n")[2].partition(b"\t")[0])
     return _text(commits[1]) if len(commits) > 1 else ""
 
 
 def _first_commit(file: str) -> str:
-    """Return the first commit that a file of `_BEFORE_COMMIT` names; "" if there is none."""
+    """Return the first commit named in a file such as MERGE_HEAD; "" if there is none."""
     found = _COMMIT.search(file_tail(file, _MOST_MESSAGE)[0])
     return _text(found[0]) if found else ""
 
 
 def _has_untracked(folder: str, stash: str) -> bool:
-    """True if a stash that was just dropped has untracked files, which are its third parent."""
+    """True if a dropped stash entry (commit `stash`) has untracked files, which are its third parent."""
     try:
         with open(os.path.join(folder, "objects", stash[:2], stash[2:]), "rb") as file:
             commit = zlib.decompressobj().decompress(file.read(_MOST_READ), _MOST_READ)

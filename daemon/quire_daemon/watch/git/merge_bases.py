@@ -44,7 +44,7 @@ class MergeBases:
         return head_now(repository) if repository is not None else ""
 
     def between(self, one: str, other: str) -> str:
-        """Return the best merge base; "" if none, or git fails."""
+        """Return the best merge base of two commits; "" if none, or git fails."""
         # from another daemon: must not be read as an option of git
         if not (_COMMIT.fullmatch(one) and _COMMIT.fullmatch(other)):
             return ""

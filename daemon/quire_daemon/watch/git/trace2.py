@@ -121,19 +121,19 @@ class Command(msgspec.Struct):
 
     @property
     def counts(self) -> bool:
-        """True if it may itself change files of the workspace."""
+        """True if the command itself may change files of the workspace."""
         return self._changes and self.scope is not None and not self.within
 
     @property
     def hopeless(self) -> bool:
-        """True if `counts` cannot become true."""
+        """True if it is certain that `counts` stays False, whatever else the command reports."""
         return bool(self.name and not self.name.startswith("_") and not self._changes) or (
             bool(self.worktree) and self.scope is None
         )
 
     @property
     def keeps_tree(self) -> bool:
-        """True if it changes no file, except by hooks: `commit`, and a new branch at HEAD."""
+        """True if the command changes no file except by hooks: `commit`, or a new branch at HEAD."""
         if self.name not in ("checkout", "switch") or self.name not in self.argv:
             return self.name == "commit"
         words = self._words
@@ -158,8 +158,8 @@ class Command(msgspec.Struct):
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
         """True if the command may have written `path` at `at_ns`.
 
-        A write shortly before the command's end may have come after it, because timestamps lag by a tick, and one of
-        the command may have a time before its start; only a command that writes trees gets such a write.
+        Timestamps lag by a tick, so a write shortly before the command's end may have come after it, and one of the
+        command may have a time before its start. Such writes count only for a command that writes files.
         """
         if not self.counts or not path.startswith(self.scope or ""):
             return False
@@ -184,7 +184,7 @@ class Commands:
         return self._running.get(connection)
 
     def said(self, connection: int, line: bytes, now_ns: int) -> bool:
-        """Handle a line of a report; return False if the report's further lines do not matter."""
+        """Handle a line of a command's report; return False if further lines do not matter."""
         command = self._running[connection]
         if _KIND.match(line) is None:
             return True
@@ -268,7 +268,7 @@ class GitTrace:
         poll.watch(listener.fileno())
 
     def stirs(self) -> bool:
-        """True if a process is connected or waits."""
+        """True if a git process is connected, or waits to be."""
         if self._connections or self._rests_until_ns:
             return True
         return self._poll.ready(self._listener.fileno())
@@ -376,7 +376,7 @@ def _below(sid: str, above: str) -> bool:
 
 
 def _claimed(time: str, first_ns: int, last_ns: int) -> int:
-    """Return a claimed time (RFC 3339) in ns, or `last_ns` if invalid or impossible."""
+    """Return a claimed time (RFC 3339) in ns; `last_ns` if invalid or not between `first_ns` and `last_ns`."""
     try:
         moment = datetime.fromisoformat(time)
     except ValueError:

@@ -44,7 +44,7 @@ class _Report(msgspec.Struct):
 
 
 class TraceFolder:
-    """Files of the folder, for one thread; no call blocks."""
+    """Reader of the folder's reports, for one thread; no call blocks."""
 
     def __init__(self, folder: Path, commands: Commands, is_alive: IsAlive) -> None:
         self._folder, self._commands, self._is_alive = folder, commands, is_alive

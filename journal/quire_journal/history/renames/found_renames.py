@@ -105,8 +105,8 @@ class FoundRenames:
                 yield write
 
     def _movers(self, write: _Write) -> Sequence[bytes]:
-        """Return who may have moved a file with this write: `_FOUND` for git, or if a scan found the write; the caller of
-        a write that the watcher saw. () for other writes, such as what an agent announced.
+        """Return who may have moved a file with this write: `_FOUND` for git, or if a scan found the write; the caller
+        of a write that the watcher saw. () for other writes, such as what an agent announced.
         """
         by_git = [_FOUND] if is_by_git(write.event.hint) else []
         version = self._history.version(write.event.path, write.seq)
