@@ -41,8 +41,8 @@ def can_openat2(folder: int) -> bool:
 
 
 def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
-    """Return the protections that work in the folder `tmp`, tried on files named after `prefix`. Raises OSError if
-    nothing can be written.
+    """Return the protections that work in the folder `tmp`, tried on files whose names begin with `prefix`. Raises
+    OSError if nothing can be written.
     """
     one, two = f"{prefix}a", f"{prefix}b"
     try:
@@ -69,7 +69,7 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
 
 
 def none_but(has_openat2: bool) -> Protection:
-    """Return the protections of a workspace that cannot be written: at most openat2."""
+    """Return the protections of a workspace that cannot be written: openat2 if `has_openat2`, and no others."""
     return Protection(lease=False, exchange=False, openat2=has_openat2, tmpfile=False, stamps=False, fine_stamps=False)
 
 

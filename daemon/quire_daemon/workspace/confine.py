@@ -41,7 +41,7 @@ def on_another_mount(path: str) -> Refusal:
 
 
 def refusal(error: OSError, path: str, to: str = "") -> Refusal | OSError:
-    """Return the refusal for an `error` of the disk or of a race; `error` itself for another fault. `to`: target of a
+    """Return a refusal that explains an `error` of the disk or of a race; any other error itself. `to`: target of a
     move.
     """
     reason = os.strerror(error.errno or 0)
@@ -75,7 +75,8 @@ def close(fd: int) -> None:
 
 
 class Parent:
-    """Context manager that opens the folder of a path and closes it: (descriptor, name of the file in it).
+    """Context manager that opens the folder of a path and closes it; gives (descriptor, name of the file in the
+    folder).
 
     A class, as `contextlib.contextmanager` takes twice as long.
     """
@@ -107,8 +108,8 @@ class Beneath:
         self._mount: tuple[int, int] | None = None
 
     def open(self, path: str, flags: int, folder: int | None = None) -> int:
-        """Return a descriptor for `path` below `folder` (opened here; None: the top), following no link and crossing no
-        mount. Raises OSError (EXDEV: another mount).
+        """Return a descriptor for `path` below `folder` (a descriptor; None: the top), following no link and crossing
+        no mount. Raises OSError (EXDEV: another mount).
         """
         folder, flags = self.fd if folder is None else folder, flags | os.O_NOFOLLOW
         if self._use_openat2:
@@ -143,7 +144,7 @@ class Beneath:
         return Parent(self, path)
 
     def reach(self, path: str, flags: int = syscalls.O_PATH, named: str = "") -> int:
-        """Open `path` as `open` does; raise FileVanished or Refusal for the path `named` (default: `path`)."""
+        """Open `path` as `open` does, but raise FileVanished or Refusal, about the path `named` (default: `path`)."""
         try:
             return self.open(path, flags)
         except OSError as error:
@@ -204,9 +205,7 @@ class Beneath:
             os.close(seen)
 
     def _open_unseen(self, path: str, flags: int) -> int:
-        """Open without O_PATH; a second check of the kind closes the gap between check and open. Raises as
-        `open_file`.
-        """
+        """Open a file on a system without O_PATH. The kind is checked before and after. Raises as `open_file`."""
         if self._stat(path).kind != "file":
             raise NotRegular(path)
         fd = self.reach(path, flags)

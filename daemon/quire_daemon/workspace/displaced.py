@@ -53,7 +53,7 @@ class DisplacedFile(msgspec.Struct, eq=False, gc=False):
 
 
 class DisplacedFiles(msgspec.Struct, eq=False):
-    """All displaced inodes. Only `drop_spent` may run on another thread than the loop's."""
+    """All displaced files under watch. Only `drop_spent` may run on another thread than the loop's."""
 
     tmp: int
     items: dict[DisplacedFile, None] = msgspec.field(default_factory=dict)  # in order of addition
@@ -80,7 +80,7 @@ class DisplacedFiles(msgspec.Struct, eq=False):
         return self.named.get(name)
 
     def unpin(self, names: Container[str]) -> None:
-        """Let the files `names` be released after their grace time."""
+        """Let the pinned files `names` be released after their grace time."""
         for item in self.items:
             if item.name in names:
                 item.pinned = False

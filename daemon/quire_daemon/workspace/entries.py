@@ -19,7 +19,9 @@ UNFINISHED: Final = 0o700
 
 
 def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda name: None) -> SwapDone | SwapLost:
-    """Create the link or folder. Raises OSError, Refusal, FileVanished (a parent folder is missing)."""
+    """Create the link or folder; `SwapLost` if something is there. Raises OSError, Refusal, FileVanished (no parent
+    folder).
+    """
     with beneath.parent(write.path) as (folder, name):
         try:
             if write.entry == LINK:
@@ -43,7 +45,7 @@ def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda nam
 
 
 def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
-    """Remove the new folder and raise `fault`; InDoubt if the folder stays."""
+    """Remove the new folder, then raise `fault`; if the folder cannot be removed, InDoubt."""
     try:
         with beneath.parent(path) as (folder, name):
             os.rmdir(name, dir_fd=folder)
@@ -55,7 +57,9 @@ def _take_back(beneath: Beneath, path: str, fault: OSError) -> None:
 
 
 def clear(beneath: Beneath, path: str) -> int | SwapLost:
-    """Remove the empty folder at `path` and return its mode. Raises OSError, Refusal, FileVanished."""
+    """Remove the empty folder at `path` and return its mode; `SwapLost` if there is no empty folder. Raises OSError,
+    Refusal, FileVanished.
+    """
     with beneath.parent(path) as (above, name):
         try:
             seen = os.stat(name, dir_fd=above, follow_symlinks=False)
@@ -72,7 +76,7 @@ def clear(beneath: Beneath, path: str) -> int | SwapLost:
 
 
 def finish(beneath: Beneath, path: str, mode: int) -> bool:
-    """Set the mode of the folder at `path` if it is empty and unfinished; return True if so.
+    """Set the mode of the folder at `path` if it is empty and has the mode of an unfinished one; return True if so.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """

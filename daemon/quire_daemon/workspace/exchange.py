@@ -23,8 +23,8 @@ _HOPS: Final = 100
 
 
 class Exchanger:
-    """Swaps, removes and renames files; raises OSError (nothing changed), InDoubt, and as `Beneath.parent`. `pinned` as
-    in `Workspace.perform`. Not thread-safe: only for the main loop's thread.
+    """Swaps, removes and renames files. `pinned` as in `Workspace.perform`. Raises OSError (nothing changed), InDoubt,
+    and as `Beneath.parent`. Only for the main loop's thread.
     """
 
     def __init__(self, means: WriteContext) -> None:
@@ -38,8 +38,8 @@ class Exchanger:
         new: tuple[Held, bytes | None],
         pinned: bool,
     ) -> SwapDone | SwapLost:
-        """Exchange the file `base` at `path` for `new`, named `tmp_name` in `.quire/tmp`, both given with their bytes;
-        put another program's file back.
+        """Exchange the file at `path` for `new`, named `tmp_name` in `.quire/tmp`. If the old file is not `base`, put
+        it back and return `SwapLost`. Both are given with their bytes.
         """
         planned, before = base
         with self._beneath.parent(path) as (folder, name):
@@ -66,8 +66,8 @@ class Exchanger:
         return SwapDone(done.signature, done.settled, hard_link_broken=others)
 
     def _undone(self, fault: OSError | None, undo: Callable[[], SwapLost]) -> SwapLost:
-        """Return the result of `undo`. Raises `fault` unless `undo` left another program's bytes in `.quire/tmp`;
-        InDoubt if `undo` fails.
+        """Run `undo` and return its result. Raises `fault`, if there is one, unless `undo` left another program's bytes
+        in `.quire/tmp`; InDoubt if `undo` fails.
         """
         try:
             lost = undo()
@@ -78,7 +78,9 @@ class Exchanger:
         return lost
 
     def take_out(self, path: str, tmp_name: str, base: Held, before: bytes | None, pinned: bool) -> SwapDone | SwapLost:
-        """Rename the file at `path` to `tmp_name`; put it back if it is not `base` with the bytes `before`."""
+        """Rename the file at `path` to `tmp_name`. If it is not `base` with the bytes `before`, put it back:
+        `SwapLost`.
+        """
         with self._beneath.parent(path) as (folder, name):
             try:
                 syscalls.rename_new(folder, name, self._tmp, tmp_name)
@@ -101,7 +103,7 @@ class Exchanger:
             return SwapDone(None)
 
     def rename(self, path: str, to: str, tmp_name: str, base: Held, before: bytes | None) -> SwapDone | SwapLost:
-        """Rename `path` to `to`; move it back if it is not `base`."""
+        """Rename `path` to `to`. If the file is not `base`, move it back: `SwapLost`."""
         with self._beneath.parent(path) as (folder, name), self._beneath.parent(to) as (to_folder, to_name):
             try:
                 syscalls.rename_new(folder, name, to_folder, to_name)
@@ -134,7 +136,9 @@ class Exchanger:
         return self._give_back(folder, name, tmp_name, path)
 
     def hold_temporary(self, name: str) -> Held:
-        """Open and lease our temporary file, so that a program that opens its path before verification waits."""
+        """Open our temporary file under a read lease: a program that opens its path waits until the swap is
+        verified.
+        """
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         leased = syscalls.take_lease(fd) if self._protection.lease else None
         return Held(fd, Signature.of(os.fstat(fd)), leased is True)
@@ -236,8 +240,8 @@ class Exchanger:
         return read_all(held.fd, held.signature.size) == before
 
     def _keep(self, tmp_name: str, path: str) -> tuple[DisplacedBytes, ...]:
-        """Return another program's bytes in `.quire/tmp`; () for a file still being written, which a later sweep
-        reports.
+        """Return the bytes of another program's file in `.quire/tmp`; () if it is being written, and a later sweep
+        reports it.
         """
         seen = os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False)
         if not stat.S_ISREG(seen.st_mode):

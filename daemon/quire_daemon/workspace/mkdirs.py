@@ -41,7 +41,7 @@ class NewFolders:
             self._step("perform.folders_made")
 
     def remove(self, staged: StagedWrite) -> None:
-        """Remove the folders made for an abandoned write, deepest first, until one is in use."""
+        """Remove the folders made for an abandoned write, deepest first, up to one that is in use."""
         while staged.folders:
             path = staged.folders.pop()
             try:
@@ -86,7 +86,7 @@ def own_folder(root: Path | str, path: str) -> int:
 
 
 def finish_made(beneath: Beneath, path: str) -> bool:
-    """Set the mode of a folder that a kill left empty and unfinished; return True if it was.
+    """Set the mode of an empty folder that a killed daemon left unfinished; return True if it was.
 
     Raises OSError, Refusal, FileVanished, NotRegular.
     """

@@ -21,8 +21,8 @@ _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
 def put(folder: int, name: str, part: str, data: bytes) -> str:
-    """Write `data` into a new file `name` or `name.N` of `folder`, unless one has these bytes; return the name. `part`
-    names the incomplete file. Raises OSError, leaving no file.
+    """Write `data` into a new file `name` or `name.N` of `folder`, unless one has these bytes; return its name. `part`:
+    name of the incomplete file. Raises OSError, leaving no file.
     """
     unlink(folder, part)  # never written into: it may be a link to any file
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -56,8 +56,8 @@ class Held(msgspec.Struct, gc=False):
     leased: bool
 
     def stands(self) -> bool:
-        """True if no program has written to the file or opened it for writing since our open; without a lease, only
-        changes of size or mtime are seen.
+        """True if no program has opened the file for writing since our open; without a lease, True if size and mtime
+        are unchanged.
         """
         if self.leased:
             return syscalls.lease_stands(self.fd)
@@ -70,7 +70,7 @@ class Held(msgspec.Struct, gc=False):
         return self.signature
 
     def hand_over(self) -> Held:
-        """Move the descriptor to a new `Held`; this one is empty then."""
+        """Return a new `Held` with the descriptor; this one then has none."""
         given = Held(self.fd, self.signature, self.leased)
         self.fd = -1
         return given
@@ -98,7 +98,9 @@ class FileReader:
         return self.hold_fd(self._beneath.open_file(path), path)
 
     def hold_fd(self, fd: int, path: str) -> Held:
-        """Lease `fd` as `hold` does; it is taken over, and closed on an error. Raises FileBusy, OSError."""
+        """Lease the open file `fd` as `hold` does, and take it over; it is closed on an error. Raises FileBusy,
+        OSError.
+        """
         try:
             leased = syscalls.take_lease(fd) if self._protection.lease else None
             signature = Signature.of(os.fstat(fd))
@@ -115,7 +117,7 @@ class FileReader:
         return -_FUTURE_NS < age < RACY_NS
 
     def settles(self, signature: Signature) -> bool:
-        """True if any later change will alter `signature`, just read. See `Image.settled`."""
+        """True if any later change of the file will alter `signature`, just read. See `Image.settled`."""
         given = self._protection
         return given.stamps and (given.fine_stamps or not self._is_fresh(signature))
 

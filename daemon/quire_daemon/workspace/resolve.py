@@ -52,8 +52,8 @@ class Places:
         self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
     def place(self, given: str, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """Return the place that `given` leads to; `writing` and `followed` as in `Workspace.place`. Raises Refusal
-        (NoPath, outside_workspace, permission_denied).
+        """Return the place that `given` leads to, through links if `followed`. Raises Refusal (NoPath,
+        outside_workspace, permission_denied).
         """
         self._check_shape(given)
         names = self._relative(given, policy)
@@ -253,7 +253,7 @@ class Places:
         return all(seen is not None and not stat.S_ISREG(seen.st_mode) for seen in inside)
 
     def _guarded(self) -> frozenset[tuple[int, int]]:
-        """Return (dev, ino) of protected files, refreshed when a name in the top folder changes."""
+        """Return (device, inode) of the protected files; read again when the top folder's entries have changed."""
         top = os.fstat(self._beneath.fd)
         stamp = (top.st_mtime_ns, top.st_ctime_ns)
         if self._own[0] != stamp:

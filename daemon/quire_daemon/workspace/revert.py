@@ -19,14 +19,16 @@ from quire_journal.model import FOLDER
 
 
 class Reverter:
-    """Reverts performed writes. Not thread-safe: only for the main loop's thread."""
+    """Reverts performed writes. Only for the main loop's thread."""
 
     def __init__(self, means: WriteContext, parts: tuple[Exchanger, NewFolders]) -> None:
         self._beneath, self._reading, self._tmp, _, self._displaced_files, self._step = means
         self._trading, self._folders = parts
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """Undo a performed, pinned write if its result is still at the path. Raises as `perform`."""
+        """Undo a performed, pinned write if its result is still at the path, else return `SwapLost`. Raises as
+        `Swapper.perform`.
+        """
         ways = {
             "create": self._uncreate,
             "swap": self._unswap,

@@ -89,7 +89,7 @@ class UnsyncedWrites(msgspec.Struct):
 
 
 class _Whole:
-    """Context manager of `FileStager._whole`; a generator takes twice as long."""
+    """Context manager that removes all written files after an error; a generator takes twice as long."""
 
     __slots__ = ("_tmp", "_written")
 
@@ -136,7 +136,9 @@ class FileStager:
         return self.name(written)
 
     def write(self, writes: Sequence[Write], with_: UnsyncedWrites | None = None) -> UnsyncedWrites:
-        """First part of `stage`; `sync` must follow. Raises as `stage`, removing also the earlier files `with_`."""
+        """First part of `stage`: write the files; `sync` must follow. Raises as `stage`, removing also the earlier
+        files `with_`.
+        """
         written = with_ or UnsyncedWrites([], [])
         with self._whole(written):
             for write in writes:
@@ -156,7 +158,7 @@ class FileStager:
             self._sync(written.unnamed)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """Last part of `stage`. Raises as `stage`."""
+        """Last part of `stage`: name the files. Raises as `stage`."""
         with self._whole(written):
             for one in written.unnamed:
                 self._name(one)

@@ -70,7 +70,7 @@ class SeenFiles:
         self._unsaved.update(dict.fromkeys(seen))
 
     def all(self) -> Callable[[ReadTransaction, PathNames], dict[str, SeenStat]]:
-        """Return a function that reads all entries, as of now, on any thread."""
+        """Return a function, for any thread, that returns all entries as of now by path."""
         told = dict(self._told)
 
         def read(r: ReadTransaction, names: PathNames) -> dict[str, SeenStat]:
@@ -83,7 +83,7 @@ class SeenFiles:
         return read
 
     def save(self, most: int | None = None) -> bool:
-        """Save at most `most` unsaved entries, because callers wait; return True if more remain."""
+        """Save at most `most` unsaved entries (None: all); return True if more remain."""
         if not self._unsaved:
             return False
         paths = list(self._unsaved if most is None else islice(self._unsaved, most))

@@ -41,8 +41,8 @@ class ExpectedFiles:
         self._reading = reading
 
     def hold(self, path: str, over: FileNow, staged: StagedWrite) -> Held | SwapLost:
-        """Open and lease the file at `path` if it is the file that the decision saw; else return `SwapLost`. Raises as
-        `FileReader.hold`, and OSError.
+        """Open and lease the file at `path` if it is the file that the decision saw; else return `SwapLost`. Raises
+        FileBusy, FileVanished, NotRegular, Refusal, OSError.
         """
         if over.kind == "link":
             return self._hold_link(path, over)
@@ -69,7 +69,9 @@ class ExpectedFiles:
 
 
 def is_base(held: Held, over: FileNow, staged: StagedWrite) -> bool:
-    """True if the decision saw the file `held`. An uncaptured file (no `over.text`) is compared by inode and size."""
+    """True if `held` is the file `over` that the decision saw. An uncaptured file (no `over.text`) is compared by inode
+    and size.
+    """
     if over.inode not in (0, held.signature.ino):
         return False
     if over.text is None:
@@ -103,7 +105,7 @@ STEPS: Final = (
 
 
 class Swapper:
-    """Performs staged writes. Not thread-safe: only for the main loop's thread."""
+    """Performs staged writes. Only for the main loop's thread."""
 
     def __init__(self, means: WriteContext) -> None:
         self._beneath, reading, self._tmp, _, self._displaced_files, self._step = means
@@ -113,8 +115,8 @@ class Swapper:
         self._reverting = Reverter(means, (self._trading, self._folders))
 
     def perform(self, staged: StagedWrite, pinned: bool) -> SwapDone | SwapLost:
-        """Perform a staged write. Raises FileBusy (try again later, or `abandon`), Refusal or OSError (nothing
-        changed), InDoubt.
+        """Perform a staged write; `SwapLost` if the path has changed. Raises FileBusy (try again, or `abandon`),
+        Refusal or OSError (nothing changed), InDoubt.
         """
         result = self._guarded(staged, pinned)
         staged.performed = isinstance(result, SwapDone)
@@ -126,11 +128,13 @@ class Swapper:
         return result
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """Undo a performed, pinned write if its result is still at the path. Raises as `perform`."""
+        """Undo a performed, pinned write if its result is still at the path, else return `SwapLost`. Raises as
+        `perform`.
+        """
         return self._reverting.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
-        """Discard an unperformed write: only our own file is removed, now or at the next start."""
+        """Discard a write that was not performed: remove its temporary file, now or at the next start."""
         if staged.performed:
             return
         with suppress(OSError):

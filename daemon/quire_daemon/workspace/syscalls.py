@@ -137,7 +137,7 @@ def rename_new(from_folder: int, name: str, to_folder: int, to: str) -> None:
 
 
 def name_unnamed(fd: int, folder: int, name: str) -> None:
-    """Name an O_TMPFILE inode through /proc, which needs no capability."""
+    """Name the O_TMPFILE inode `fd` through /proc, which needs no capability."""
     os.link(magic_link(fd), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
@@ -167,8 +167,8 @@ def magic_link(fd: int) -> str:
 
 
 def reopen(fd: int, flags: int) -> int:
-    """Open the inode of the O_PATH descriptor `fd`. Raises OSError; ENOSYS for ENOENT, which only a missing /proc
-    causes.
+    """Return a new descriptor for the inode of the O_PATH descriptor `fd`. Raises OSError; ENOSYS if /proc is
+    missing.
     """
     try:
         return os.open(magic_link(fd), flags | os.O_CLOEXEC)

@@ -30,7 +30,7 @@ class Signature(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def kind(self) -> str:
-        """ "file", "folder", "link" or "special"."""
+        """Kind of the path: "file", "folder", "link" or "special"."""
         if stat.S_ISREG(self.mode):
             return "file"
         if stat.S_ISDIR(self.mode):
@@ -65,7 +65,7 @@ class Image(msgspec.Struct, frozen=True, gc=False):
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """A path that is inside the workspace and not protected."""
+    """A path, resolved from a caller's, that is inside the workspace and not protected."""
 
     path: str  # workspace-relative, "/" between names, as the disk spells it; bytes outside UTF-8 as surrogates
     resolved_from: str = ""  # the caller's path, if a link in it led to `path`
@@ -75,8 +75,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 class DisplacedBytes(msgspec.Struct, frozen=True):
     """Bytes of another program that a swap displaced; they stay in `.quire/tmp/<name>` until `discard`.
 
-    In a file of an ended run, `path` is "" and `seq` that of the write's record. `withheld`: must not be journaled.
-    `large`: size of a file too large to read; 0: `data` is complete.
+    For a file left by an earlier run, `path` is "", and `seq` that of the write's record. `withheld`: must not be
+    journaled. `large`: size of a file too large to read; 0: `data` is complete.
     """
 
     name: str
@@ -88,7 +88,7 @@ class DisplacedBytes(msgspec.Struct, frozen=True):
 
 
 class LateBytes(msgspec.Struct, frozen=True):
-    """Bytes written into a displaced file through a path resolved before the swap."""
+    """Bytes that a program wrote into a displaced file that it had found before the swap."""
 
     path: str
     data: bytes
@@ -97,7 +97,7 @@ class LateBytes(msgspec.Struct, frozen=True):
 
 
 class UnreadFile(NamedTuple):
-    """A temporary file of an ended run that is too large, not readable, or being written."""
+    """A temporary file of an earlier run that is too large, not readable, or being written."""
 
     name: str
     seq: int  # of the intent, as in `DisplacedBytes`
@@ -115,7 +115,7 @@ class SwapDone(msgspec.Struct, frozen=True, gc=False):
 
 
 class SwapLost(msgspec.Struct, frozen=True):
-    """The path did not have the planned file, and keeps the other program's.
+    """A write not made: the path did not have the planned file, and keeps the other program's.
 
     `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept`: bytes that lost their path because
     several writers met the swap.
@@ -126,7 +126,7 @@ class SwapLost(msgspec.Struct, frozen=True):
 
 
 class Protection(msgspec.Struct, frozen=True):
-    """Protections of the kernel and the workspace's file system. All are true on local Linux disks."""
+    """Protections and properties of the kernel and the workspace's file system."""
 
     lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `read.RACY_NS`
     exchange: bool  # renameat2 EXCHANGE (renamex_np SWAP); else backup link, check, rename: a window of microseconds
@@ -158,11 +158,11 @@ class InDoubt(OSError):
 
 
 class FileVanished(Exception):
-    """No file is at the path."""
+    """Raised if no file is at the path."""
 
 
 class NotRegular(Exception):
-    """The path is no file; it was not opened."""
+    """Raised if the path is no file, which is then not opened."""
 
 
 class TooLarge(Exception):

@@ -217,11 +217,11 @@ class Workspace:
         self._staging.sync(written)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """Last part of `stage_all`. Raises as `stage` and removes `written`."""
+        """Last part of `stage_all`: name the files. Raises as `stage` and removes `written`."""
         return self._staging.name(written)
 
     def perform(self, staged: StagedWrite, *, pinned: bool = False) -> SwapDone | SwapLost:
-        """Perform a staged write as a compare-and-swap.
+        """Perform a staged write as a compare-and-swap; `SwapLost` if the path has changed.
 
         `pinned`: one of several writes that succeed or fail together; the displaced file stays until `release` or
         `revert`. Raises FileBusy (perform again, or `abandon`), Refusal or OSError (nothing changed), InDoubt (read the
@@ -230,11 +230,13 @@ class Workspace:
         return self._swapping.perform(staged, pinned)
 
     def release(self, staged: Iterable[StagedWrite]) -> None:
-        """Unpin the displaced files of these writes."""
+        """Unpin the displaced files of these writes, which then cannot be reverted."""
         self._displaced_files.unpin({step.name for step in staged})
 
     def revert(self, staged: StagedWrite) -> SwapDone | SwapLost:
-        """Undo a performed, pinned write if its result is still at the path. Raises as `perform`."""
+        """Undo a performed, pinned write if its result is still at the path, else return `SwapLost`. Raises as
+        `perform`.
+        """
         return self._swapping.revert(staged)
 
     def abandon(self, staged: StagedWrite) -> None:
@@ -253,15 +255,15 @@ class Workspace:
             self._step("discard.unlinked")
 
     def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
-        """Write bytes of `path`, addressed `blob`, into a permanent file in quarantine; return its path. Equal bytes
-        share a file. Raises OSError, Refusal.
+        """Write bytes of `path` (sha256 `blob`) into a permanent file in `.quire/displaced`; return its path. Equal
+        bytes share a file. Raises OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
             name = f"{begins}.{blob.hex()[:16]}"
             return f"{ASIDE}/{quarantine.put(folder, name, f'{name}.{self._token}.{PART}', data)}"
 
     def move_aside(self, path: str, name: str) -> str:
-        """Give the file `name` of `.quire/tmp` a second name in quarantine; return its path. Idempotent. Raises
+        """Give the file `name` of `.quire/tmp` a second name in `.quire/displaced`; return its path. Idempotent. Raises
         OSError, Refusal.
         """
         with self._aside(path) as (folder, begins):
@@ -269,7 +271,9 @@ class Workspace:
 
     @contextlib.contextmanager
     def _aside(self, path: str) -> Iterator[tuple[int, str]]:
-        """Context manager: the quarantine folder, synced at the end, and a name's beginning for bytes of `path`."""
+        """Context manager: gives the folder `.quire/displaced`, synced at the end, and the beginning of a name for
+        bytes of `path`.
+        """
         folder = self._made_folder(ASIDE)
         try:
             yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
@@ -301,8 +305,8 @@ class Workspace:
     # --- what was displaced ----------------------------------------------------------------------------------------
 
     def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[LateBytes]:
-        """Answer lease breaks, release displaced files, and return late writes: journal, then `discard` them. Called at
-        a lease break, and periodically.
+        """Let programs that wait for displaced files continue, release old ones, and return late writes: journal, then
+        `discard` them. Called at a lease break, and periodically.
 
         `mono_s`: now, in monotonic seconds. `later` may unlink on another thread.
         """
@@ -315,7 +319,7 @@ class Workspace:
         return len(self._displaced_files.items)
 
     def crowded(self) -> bool:
-        """True if another sweep at once would release displaced files."""
+        """True if `sweep`, called again at once, would release more displaced files."""
         return self._displaced_files.crowded
 
     def stands(self) -> bool:
@@ -330,7 +334,7 @@ class Workspace:
         return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 
     def mended(self) -> bool:
-        """True if a read-only workspace has become writable, tested with a file."""
+        """True if a read-only workspace has become writable, which a trial shows."""
         if not self.read_only:
             return False
         try:
@@ -358,7 +362,7 @@ class Workspace:
         return None
 
     def leftovers(self, limit: int) -> list[DisplacedBytes]:
-        """Return temporary files of ended runs: journal bytes that the journal lacks, then `discard`.
+        """Return temporary files that earlier runs left: journal the bytes that the journal lacks, then `discard`.
 
         Incomplete files are removed; `sweep` reports files still being written. Files over `limit` bytes, or
         unreadable, stay (`unread`).
@@ -384,7 +388,7 @@ class Workspace:
         return not free
 
     def address(self, name: str) -> BlobId:
-        """Return the address of a file in `.quire/tmp`, of any size. Raises OSError."""
+        """Return the blob id (sha256) of a file in `.quire/tmp`, of any size. Raises OSError."""
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
         with os.fdopen(fd, "rb") as file:
             return BlobId(hashlib.file_digest(file, "sha256").digest())
