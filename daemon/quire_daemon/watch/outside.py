@@ -173,8 +173,8 @@ class Outside:
         return True
 
     def _other_end(self, one: Observation) -> str:
-        """Return the path to which a removed file was renamed; for a new file its old path, if that waits for this look;
-        for any other file its own path.
+        """Return the path to which a removed file was renamed; for a new file its old path, if that is still due for a
+        look; for any other file its own path.
         """
         if isinstance(one.event, OutsideDeleted):
             return disk_path(self._moves.followed(journal_path(one.path)))
