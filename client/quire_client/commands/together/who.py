@@ -96,7 +96,7 @@ def _on(on: object) -> Iterator[str]:
 COMMAND = Command(
     arguments="",
     about="Lists first the files that several write, with the function or the lines in which they meet. Then who is\n"
-    "present (with an open connection, or having done something in the last minutes) and who was in the last 12 hours\n"
+    "present (with an open connection, or having called this daemon lately) and who was in the last 12 hours\n"
     "and is gone, each with when it was last seen, its leases, open bursts, and the files that it writes. An agent\n"
     "session is shown once, though each process, turn and tool call of it is another writer; --all says how many,\n"
     "with the number of the newest. `quire log --agent-session` has what all of them did.",

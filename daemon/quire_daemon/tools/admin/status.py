@@ -176,7 +176,7 @@ def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
     record = world.history.record(batch)
     seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
     lately = seen_ns > 0 and world.now_ns - seen_ns <= within_ns
-    here = not there.gone and (there.connections > 0 or lately)
+    here = key in world.present and not there.gone and (there.connections > 0 or lately)
     return here and not _is_setup(key, world.history), seen_ns
 
 

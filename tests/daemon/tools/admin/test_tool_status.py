@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_daemon import BEGAN_NS, SECOND, MemoryDaemon, lines
-from quire_daemon.core.decision import Present
+from quire_daemon.core.decision import Present, Who
 from quire_daemon.tools.admin.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.leases.tool import CLAIM_TOOL
@@ -59,6 +59,11 @@ def test_who_lists_each_caller_once_with_its_last_change() -> None:
     assert daemon.call(WHO_TOOL, daemon.ann, limit=0)["error"] == "schema_invalid"
 
 
+def heard(*callers: Who) -> dict[bytes, Present]:
+    """Callers that have called since the daemon's start, and have no connection now."""
+    return {who.key: Present(BEGAN_NS, 0) for who in callers}
+
+
 def test_who_tells_who_is_present_first_and_on_what() -> None:
     daemon = MemoryDaemon()
     assert (daemon.ann.writer, daemon.ben.writer) == (1, 2)  # as records 1 and 2
@@ -66,7 +71,7 @@ def test_who_tells_who_is_present_first_and_on_what() -> None:
     daemon.write_all({"a.txt": lines("x"), "b.txt": lines("x")}, daemon.ben)
     daemon.call(BURST_TOOL, daemon.ben, action="begin", label="format")
     daemon.call(CLAIM_TOOL, daemon.ben, path="src", reason="moving")
-    present = {cleo.key: Present(BEGAN_NS, 1, False, (("c.txt", BEGAN_NS + SECOND),))}
+    present = heard(daemon.ben) | {cleo.key: Present(BEGAN_NS, 1, False, (("c.txt", BEGAN_NS + SECOND),))}
     reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 0.5}, present=present).reply
     assert [w["hooks"] for w in reply["writers"]] == [False] * 3
     assert [(w["agent"], w["present"], w["connections"], w["alive"]) for w in reply["writers"]] == [
@@ -95,6 +100,16 @@ def test_who_has_done_nothing_for_a_while_and_has_no_connection_is_not_present()
     assert (reply["present"], reply["total"]) == (0, 2)
     assert daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 2}, present=present).reply["present"] == 1
     assert daemon.call(WHO_TOOL, daemon.ann, minutes=0)["error"] == "schema_invalid"
+
+
+def test_who_was_not_heard_since_the_daemons_start_is_not_present() -> None:
+    """After a restart, agent sessions that had ended were present, and met in their files."""
+    daemon = MemoryDaemon({"a.txt": lines("x", "y")})
+    daemon.write("a.txt", lines("ben", "y"), daemon.ben)
+    daemon.write("a.txt", lines("ann", "y"), daemon.ann)
+    reply = daemon.decide(WHO_TOOL, daemon.who("cleo"), {}, present=heard(daemon.ann)).reply
+    assert [(one["agent"], one["present"]) for one in reply["writers"]][:2] == [("ann", True), ("ben", False)]
+    assert reply["collisions"] == []
 
 
 def test_who_lists_absent_callers_of_the_last_hours_newest_first() -> None:
@@ -161,7 +176,8 @@ def test_who_tells_what_is_written_and_where_two_meet() -> None:
     daemon.write("app.py", lines(*body[:4], "    ANN", *body[5:]), daemon.ann)
     daemon.write("app.py", lines(*body[:4], "    ANN", "    b", "    BEN"), daemon.ben)
     daemon.write("notes", lines("x"), daemon.ben)
-    reply = daemon.decide(WHO_TOOL, daemon.ann, {}).reply
+    both = heard(daemon.ann, daemon.ben)
+    reply = daemon.decide(WHO_TOOL, daemon.ann, {}, present=both).reply
     writing = {w["agent"]: [file["path"] for file in w["on"]["writing"]] for w in reply["writers"]}
     assert writing == {"ann": ["app.py"], "ben": ["notes", "app.py"]}
     (collision,) = reply["collisions"]
@@ -169,7 +185,7 @@ def test_who_tells_what_is_written_and_where_two_meet() -> None:
     assert {one["writer"]["agent"]: one["lines"] for one in collision["writers"]} == {"ann": [[5, 5]], "ben": [[7, 7]]}
     for number in range(61):
         daemon.outside("b.txt", lines(f"y{number}"))
-    reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 1}).reply
+    reply = daemon.decide(WHO_TOOL, daemon.ann, {"minutes": 1}, present=both).reply
     assert reply["collisions"] == []
 
 
@@ -182,7 +198,8 @@ def test_whoever_only_took_back_writes_nothing_and_a_person_meets_nobody_with_it
     person, editor = daemon.introduce("", ""), daemon.introduce("", "vim")
     daemon.write("g", lines("by hand"), person)
     daemon.write("g", lines("by vim"), editor)
-    reply = daemon.decide(WHO_TOOL, person, {}).reply
+    everybody = heard(person, editor, daemon.ann, daemon.who("max"))
+    reply = daemon.decide(WHO_TOOL, person, {}, present=everybody).reply
     writing = {(w["agent"], w["agent_session"]): len(w["on"]["writing"]) for w in reply["writers"]}
     assert (writing["max", "s1"], writing["ann", "s1"], writing["", "vim"]) == (0, 1, 1)
     assert reply["collisions"] == []
