@@ -24,6 +24,7 @@ MOST_HEADING: Final = 80
 NO_NEWLINE: Final = b"\\ No newline at end of file"
 BINARY: Final = b"GIT binary patch"
 _NOTHING: Final = b"/dev/null"
+_RENAME: Final = (b"similarity index ", b"rename from ", b"rename to ")
 _LINK: Final = "120000"
 _LINE: Final = 52  # bytes in one line of a binary patch
 _SHORT: Final = 10  # digits of an abbreviated blob hash
@@ -112,16 +113,18 @@ def text_patch(
 
 
 def at_name(patch: bytes, path: str, style: PatchStyle = USUAL) -> bytes:
-    """Return `patch`, of a file that keeps its name, as the patch of a file named `path`."""
+    """Return `patch` as the patch of a file that is named `path` before and after it."""
     a, b = _named(path, b"a/", style), _named(path, b"b/", style)
     names = {b"diff --git ": a + b" " + b, b"--- ": a + _after(a), b"+++ ": b + _after(b)}
-    lines = patch.split(b"\n")
-    for at, line in enumerate(lines):
+    lines = iter(patch.split(b"\n"))
+    head: list[bytes] = []
+    for line in lines:
+        start = next(filter(line.startswith, names), b"")
+        if not line.startswith(_RENAME):
+            head.append(start + names[start] if start and line[len(start) :] != _NOTHING else line)
         if line.startswith(b"@@ ") or line == BINARY:
             break
-        start = next(filter(line.startswith, names), b"")
-        lines[at] = start + names[start] if start and line[len(start) :] != _NOTHING else line
-    return b"\n".join(lines)
+    return b"\n".join((*head, *lines))
 
 
 def _after(name: bytes) -> bytes:

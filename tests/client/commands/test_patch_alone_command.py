@@ -95,3 +95,19 @@ def test_a_file_whose_rename_by_git_is_staged_has_its_new_name(quire: Quire, rep
     assert ran.err.startswith("b c.py:1 rests on lines")
     ran = quire("patch", "--writer", "ada", *HEAD, diff=told)
     assert ran.out.startswith("diff --git a/a.py b/a.py\n")
+
+
+def test_a_rename_by_the_writer_that_is_staged_is_not_in_the_patch_again(quire: Quire, repository: Path) -> None:
+    """`git mv` of an agent: `git apply --cached` answered that the old name is not in the index."""
+    subprocess.run(["git", "mv", "a.py", "b.py"], cwd=repository, check=True)
+    renamed = "diff --git a/a.py b/b.py\nsimilarity index 50%\nrename from a.py\nrename to b.py\n"
+    body = "@@ -1,1 +1,1 @@\n-one\n+ONE\n"
+    patch = f"{renamed}--- a/a.py\n+++ b/b.py\n{body}"
+    told = reply(path="b.py", moved_from="a.py", hunks=[{}], patch=patch, others=None)
+    ran = quire("patch", "--writer", "ada", diff=told)
+    assert ran.out == f"diff --git a/b.py b/b.py\n--- a/b.py\n+++ b/b.py\n{body}"
+    told = reply(path="b.py", moved_from="a.py", hunks=[], patch=renamed, others=None)
+    ran = quire("patch", "--writer", "ada", diff=told)
+    assert (ran.out, ran.err.strip()) == ("", "Git's index has these changes.")
+    elsewhere = reply(path="c.py", moved_from="a.py", hunks=[], patch=renamed.replace("b.py", "c.py"), others=None)
+    assert "rename to c.py" in quire("patch", "--writer", "ada", diff=elsewhere).out

@@ -51,6 +51,7 @@ def run(call: Invocation) -> int:
         sparse = {journal_path(path) for path in not_checked_out(call.place.root, call.environ)} & {*removed}
         files = [file for file in files if shown_path(file) not in sparse]
     doubtful = [file for file in reply.get("left_out") or () if shown_path(file) not in sparse]
+    found = len(files)
     if files and "against" not in call.options:
         files, doubtful = ([*_at_staged_names(listed, call, below)] for listed in (files, doubtful))
     if reply.get("ok"):
@@ -65,7 +66,7 @@ def run(call: Invocation) -> int:
     for line in (*left, *_lines_of_others(files)):
         call.say(line)
     if not applying["files"] and not left:
-        call.say("Of these changes nothing differs from the commit.")
+        call.say("Git's index has these changes." if found else "Of these changes nothing differs from the commit.")
     for file in files:
         if file.get("probable"):
             call.say(f"{render.one_line(shown_path(file))}: a part is only probable (~).")
@@ -77,8 +78,17 @@ def _at_staged_names(files: Sequence[Mapping[str, Any]], call: Invocation, below
     index = parsed(staged(call.place.root, call.environ))
     names = {file.moved_from: file.path for file in index if file.moved_from}
     for file in files:
-        name = names.get(shown_path(file), "")
-        yield {**file, **_at_name(file, name, below)} if name and not file.get("moved_from") else file
+        name, old = shown_path(file), str(file.get("moved_from") or "")
+        in_index = names.get(old or name, "")
+        if not in_index or (old and in_index != name):
+            yield file
+        elif not old or _changes_more(file):
+            yield {**file, **_at_name(file, in_index, below), "moved_from": None}
+
+
+def _changes_more(file: Mapping[str, Any]) -> bool:
+    """True if a renamed file changes in more than its name, which git's index has."""
+    return bool(file.get("hunks") or file.get("mode") or file.get("binary"))
 
 
 def _at_name(file: Mapping[str, Any], name: str, below: str) -> dict[str, Any]:
