@@ -183,17 +183,30 @@ def _before(client: Client, word: str, path: str) -> _Moment | None:
             for call in reversed(story.get("calls") or ()):
                 said = str(call.get("command") or call.get("label") or "")
                 if (call.get("writes") or not path) and named.search(f"{said} {call.get('label', '')}"):
-                    point = f"seq:{call['burst']}" if "burst" in call else f"seq:{call['batch'] - 1}"
-                    return _Moment(point, _told(said, story, call.get("at", "")))
+                    began = call["burst"] if "burst" in call else call["batch"] - 1
+                    seq = _before_first_write(client, call.get("burst"), path, began)
+                    return _Moment(f"seq:{seq}", _told(said, story, call.get("at", "")))
             program, commands = story.get("program") or {}, story.get("commands") or ()
             commands = [*map(render.git_command, commands)] if story.get("form") == "git" else commands
             texts = (*program.values(), *commands, story.get("prompt") or "", story.get("hint") or "")
             if found := next((text for text in texts if named.search(text)), ""):
-                return _Moment(f"seq:{story['first'] - 1}", _told(found, story, story.get("at", "")))
+                seq = _before_first_write(client, story.get("burst"), path, story["first"] - 1)
+                return _Moment(f"seq:{seq}", _told(found, story, story.get("at", "")))
         if not page.get("next"):
             break
         cursor = {"cursor": page["next"]}
     return None
+
+
+def _before_first_write(client: Client, burst: int | None, path: str, began: int) -> int:
+    """Return the seq just before the first version of `path` that a burst made: others may have saved between its
+    beginning and that. Without a burst or a path return `began`.
+    """
+    if burst is None or not path:
+        return began
+    reply = client.call("log", {"path": path, "burst": burst, "order": "oldest", "limit": 10})
+    written = (int(record["seq"]) for record in reply.get("records") or () if record.get("version"))
+    return next(written, began + 1) - 1
 
 
 def _told(said: str, story: Mapping[str, Any], at: str) -> str:

@@ -86,6 +86,22 @@ def test_what_was_before_something_is_a_point(quire: Quire) -> None:
         assert ran.err.startswith(f"Nothing called '{word}' is known to have written a.py. A program has a name where")
 
 
+def test_what_others_saved_during_a_call_before_it_wrote_the_file_was_before_it(quire: Quire) -> None:
+    """`PATH@before:black` was the file at the beginning of the agent's call, without a later save."""
+    calls = [{"command": "sleep 3; black a.py", "burst": 30, "writes": 1}]
+    stories = {"ok": True, "stories": [{"form": "turn", "first": 3, "calls": calls}]}
+    records = [{"seq": 33, "version": None}, {"seq": 36, "version": "v36"}, {"seq": 37, "version": "v37"}]
+
+    def read(args: dict[str, Any]) -> dict[str, Any]:
+        named = str(args["at"])
+        return {"ok": True, "content_base64": ""} if named.startswith("seq:") else {**POINT, "point": named}
+
+    ran = quire("cat", "a.py@before:black", read_file=read, stories=stories, log={"ok": True, "records": records})
+    assert ran.asked[-1][1]["at"] == "seq:35"
+    (asked,) = [args for tool, args in ran.asked if tool == "log"]
+    assert (asked["path"], asked["burst"], asked["order"]) == ("a.py", 30, "oldest")
+
+
 def test_a_call_that_did_not_write_the_file_is_not_the_one(quire: Quire) -> None:
     calls = [{"command": "ruff one", "burst": 30, "writes": 1}, {"command": "ruff two", "burst": 40, "writes": 0}]
     stories = {"ok": True, "stories": [{"form": "turn", "first": 3, "calls": calls}]}
