@@ -560,6 +560,20 @@ def test_a_save_at_the_moment_of_gits_writes_is_not_gits_if_the_index_was_not_lo
     assert [[run.path for run in story.runs] for story in diary.stories()] == [["c.py", "a.py"], ["mine.py"]]
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_a_save_of_a_file_that_others_changed_meanwhile_is_no_part_of_later_saves(filtered: bool) -> None:
+    """A file that a run had removed stood as added in the newest line."""
+    diary = Diary()
+    ann = diary.writer("ann", "s1")
+    diary.outside("n.txt", "one")
+    diary.outside("a.py", "one", after_s=1)
+    diary.wrote("n.txt", ann, "two", after_s=1)
+    diary.outside("a.py", "two", after_s=1)
+    wanted = {"wanted": [[term_index.OUTSIDE_TERM]], "admits": lambda record: record.writer == 0}
+    saves = [one for one in diary.page(**(wanted if filtered else {})).stories if one.form == "saves"]
+    assert [[run.path for run in story.runs] for story in saves] == [["a.py"], ["n.txt"]]
+
+
 def test_a_build_is_counted_in_one_piece_for_a_writer_too() -> None:
     diary = Diary()
     for _ in range(1500):

@@ -674,9 +674,12 @@ class StoryFold:
         return story.began_ns - at_ns > PAUSE_NS.get(story.form, CROWD_PAUSE_NS)
 
     def _is_parted(self, story: Story, record: Record) -> bool:
-        """True if between a story and an older record a command ended the story, as a filtered page does not read such
-        a command: git or an undo for saves, git of its own for an agent without turns.
+        """True if an event between a story and an older record ended the story. For saves, that is a change of the same
+        file by others, and on a filtered page, which does not read commands, git or an undo. For an agent without turns
+        it is its own git.
         """
+        if story.form == SAVES and self._was_changed_between(story, record):
+            return True
         is_of_saves = story.form in (SAVES, CROWD)
         if not self._narrow or not (is_of_saves or _is_turnless(story.key)) or story.oldest - record.seq < 2:
             return False
@@ -687,6 +690,14 @@ class StoryFold:
             return any(isinstance(event, GitRan | BatchUndone) for _, event in events)
         moved = (one for one, event in events if isinstance(event, GitRan) and _moved_head(event))
         return any(self._key_of(one.writer) == story.key for one in moved)
+
+    def _was_changed_between(self, story: Story, record: Record) -> bool:
+        """True if another story has the next version of a path of the older `record`, before the end of `story`, which
+        would tell a change that did not last so long.
+        """
+        after = record.seq
+        nexts = (next(self.history.versions(path, after=after), None) for path in paths_of(record.event()))
+        return any(one is not None and one.seq <= story.newest and one.seq not in story.seqs for one in nexts)
 
     def _grow(self, story: Story, record: Record, at_ns: int = 0) -> None:
         at_ns = at_ns or record.at_ns
