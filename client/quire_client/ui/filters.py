@@ -19,15 +19,15 @@ class Filter(NamedTuple):
 
     @classmethod
     def typed(cls, line: str, agents: bool = False) -> Filter:
-        """Parse a filter as typed: the last `w:NAME`, the last `p:PATH`, and all other words as text. `agents`: only
-        agents' entries.
+        """Parse a filter as typed: the last `w:NAME` or `writer:NAME`, the last `p:PATH` or `path:PATH`, and all other
+        words as text. `agents`: only agents' entries.
         """
         named = {"w": "", "p": ""}
         words = []
         for word in line.split():
             kind, colon, value = word.partition(":")
-            if colon and value and kind in named:
-                named[kind] = value
+            if colon and value and kind in ("w", "p", "writer", "path"):
+                named[kind[0]] = value
             else:
                 words.append(word)
         return cls(named["w"], named["p"], " ".join(words), agents)

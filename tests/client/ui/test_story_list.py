@@ -75,6 +75,7 @@ def test_a_filter_is_read_as_it_is_typed() -> None:
     assert typed == Filter("codex", "src/*", "rename it")
     assert typed.line == "w:codex p:src/* rename it"
     assert typed.arguments() == {"writer": "codex", "path": "src/*"}
+    assert Filter.typed("writer:codex path:src") == Filter("codex", "src"), "as on the page"
     assert Filter.typed("http://x w:").text == "http://x w:"
     assert Filter(agents=True).words == "agents only"
     assert Filter().words == ""

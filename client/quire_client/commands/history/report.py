@@ -230,8 +230,10 @@ def _followed(path: str, names: Mapping[str, str], renamed: Mapping[str, str]) -
 def _markdown(reply: Mapping[str, Any]) -> Iterator[str]:
     whose, stories, files = reply["whose"], reply["stories"], reply["files"]
     agents = dict.fromkeys(render.writer(story.get("writer")) for story in stories if story["form"] == "turn")
+    of_all = agents and not any(name in whose for name in WHOSE)
+    others = ("others",) if of_all and any(one["form"] != "turn" for one in stories) else ()
     stretch = f"{whose['since']} to {whose.get('until', 'now')}" if "since" in whose else ""
-    title = ", ".join(filter(None, (stretch, *agents))) or next(iter(whose.values()), "")
+    title = ", ".join(filter(None, (stretch, *agents, *others))) or next(iter(whose.values()), "")
     added, removed = (sum(file.get(name, 0) for file in files) for name in ("added", "removed"))
     turns = sum(map(is_turn, stories))
     counted = f"{render.counted(turns, 'turn')}, " if turns else ""
@@ -324,8 +326,8 @@ COMMAND = Command(
     arguments="[WRITER | SESSION | TURN | A..B]",
     about="Prints what somebody did as Markdown, for a pull request: what was done, the net difference of each file\n"
     "from the beginning to now, or up to --until, with what others did to it in between, what was refused, and what\n"
-    "git has not committed. What git ignores is left out. Without an argument it is about the newest agent session.\n"
-    "A..B is a stretch of the log.",
+    "git has not committed. What git ignores is left out. Without an argument it is about the newest agent session,\n"
+    "with --since or --until alone about everybody. A..B is a stretch of the log.",
     example="quire report ada",
     run=run,
     options=(

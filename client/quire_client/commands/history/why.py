@@ -85,11 +85,13 @@ def _of_commit(call: Invocation, commit: GitCommit) -> int:
     with call.connect() as client:
         reply = work_in(commit, client)
     told = {name: value for name, value in commit._asdict().items() if name not in ("paths", "moved_from")}
-    return call.answer({**reply, "commit": told}, lambda reply: "\n".join(_told_of_commit(reply, commit)))
+    given = call.arguments[0]
+    span = f"{given}, the changes up to " if ".." in given else ""
+    return call.answer({**reply, "commit": told}, lambda reply: "\n".join(_told_of_commit(reply, commit, span)))
 
 
-def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit) -> Iterator[str]:
-    yield f"commit {commit.id[:12]} {render.one_line(commit.subject, 120)}"
+def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit, span: str = "") -> Iterator[str]:
+    yield f"{render.one_line(span)}commit {commit.id[:12]} {render.one_line(commit.subject, 120)}"
     yield f"{render.one_line(commit.author, 80)}, {render.moment(commit.at)}"
     yield ""
     known = {shown_path(file): file for file in reply["files"]}
