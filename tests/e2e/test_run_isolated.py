@@ -342,6 +342,34 @@ def test_an_exit_status_that_no_signal_has_lands(scene: Live) -> None:
     assert (status, scene.read("b.txt")) == (255, b"new\n"), said
 
 
+def test_an_exit_status_like_that_of_a_signal_lands(scene: Live) -> None:
+    status, said = ran(scene, "sh", "-c", "echo new > b.txt; exit 137")
+    assert (status, scene.read("b.txt")) == (137, b"new\n"), said
+    assert "signal" not in said
+
+
+def test_a_command_that_returns_the_status_of_a_signal_that_came_lands_nothing(scene: Live, tmp_path: Path) -> None:
+    """As npm does at Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
+    flag = tmp_path / "flag"
+    command = f"trap 'exit 130' INT; echo new > b.txt; touch {flag}; while :; do sleep 0.02; done"
+    process = begun(scene, "sh", "-c", command)
+    eventually("the command", flag.exists)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, scene.read("b.txt")) == (130, b"one\n"), said
+    assert "The command was ended by signal 2; nothing of it has landed." in said
+
+
+def test_a_view_that_is_killed_with_its_command_lands_nothing(scene: Live, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    process = begun(scene, "sh", "-c", f"echo new > b.txt; touch {flag}; sleep 60 & wait")
+    eventually("the command", flag.exists)
+    os.kill(int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()), signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, scene.read("b.txt")) == (137, b"one\n"), said
+
+
 def test_a_command_dies_of_a_pipe_that_nobody_reads_as_without_quire(scene: Live) -> None:
     status, said = ran(scene, "bash", "-c", "yes | head -c 10 > /dev/null; exit ${PIPESTATUS[0]}")
     assert status == 141, said

@@ -11,5 +11,5 @@ else:
     __getattr__ = face(
         __name__,
         transfer="Transfer",
-        overlay="CannotIsolate CopyOnWriteView",
+        overlay="CannotIsolate CommandEnd CopyOnWriteView",
     )

@@ -15,11 +15,11 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 CLONE_NEWNS: Final = 0x00020000
 CLONE_NEWUSER: Final = 0x10000000
@@ -40,12 +40,20 @@ KEPT: Final = "quire-kept-"
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 
+SIGNALLED: Final = 128
+"""Exit status of a command that signal N ended, minus N."""
+
 _WAITED_OUT: Final = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class CannotIsolate(Exception):
     """The kernel or the file system does not allow a copy-on-write view; the text is a sentence with the reason."""
+
+
+class CommandEnd(NamedTuple):
+    status: int  # exit status, 128 + N after signal N
+    signal: int = 0  # number of the signal that ended the command; 0 if it ended by itself
 
 
 class CopyOnWriteView:
@@ -85,8 +93,8 @@ class CopyOnWriteView:
         self.upper.chmod(0o700)  # it leaves a folder that is closed to others
         return self.upper.rename(kept)
 
-    def run(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> int:
-        """Run the command in `folder`, as the view has it; return its exit status, 128 + N after signal N.
+    def run(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> CommandEnd:
+        """Run the command in `folder`, as the view has it, and return how it ended.
 
         Raises CannotIsolate if the command could not be started in a view.
         """
@@ -98,23 +106,28 @@ class CopyOnWriteView:
         if child == 0:
             self._enter(parent, writing, command, folder, environ)
         os.close(writing)
-        before = {number: signal.signal(number, _passing_on(child)) for number in _heard(_PASSED_ON)}
-        before |= {number: signal.signal(number, lambda *_: None) for number in _heard(_WAITED_OUT)}
+        heard = set[int]()
+
+        def pass_on(number: int, frame: FrameType | None) -> None:
+            heard.add(number)
+            _passing_on(child)(number, frame)
+
+        before = {number: signal.signal(number, pass_on) for number in _heard(_PASSED_ON)}
+        before |= {number: signal.signal(number, lambda number, _: heard.add(number)) for number in _heard(_WAITED_OUT)}
         try:
-            with os.fdopen(reading, "rb") as told:
-                why = told.read()
-            status = _status(os.waitpid(child, 0)[1])
+            with os.fdopen(reading, "rb") as pipe:
+                told = pipe.read().decode(errors="replace")
+            os.waitpid(child, 0)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-        if why:
-            raise CannotIsolate(why.decode(errors="replace"))
-        return status
+        if told and not told.lstrip("-").isdigit():
+            raise CannotIsolate(told)
+        return command_end(int(told or -signal.SIGKILL), heard)  # no word: the whole view was killed
 
     def _enter(
         self, parent: int, told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]
     ) -> NoReturn:
-        status = 70
         try:
             _die_with(parent)
             for number in _heard(_WAITED_OUT):
@@ -127,12 +140,11 @@ class CopyOnWriteView:
             for number in _heard(_PASSED_ON):
                 signal.signal(number, _passing_on(first))
             os.close(told)
-            status = _status(os.waitpid(first, 0)[1])
+            os.waitpid(first, 0)
         except OSError as error:
-            with suppress(OSError):
-                os.write(told, f"{_doing(error)}: {os.strerror(error.errno or errno.EIO)}.".encode())
+            _tell_failure(told, error)
         finally:
-            os._exit(status)
+            os._exit(0)
 
     def _mount(self) -> None:
         uid, gid = os.getuid(), os.getgid()
@@ -158,7 +170,7 @@ class CopyOnWriteView:
 
 
 def _first_process(told: int, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> NoReturn:
-    status = NOT_EXECUTABLE
+    """Run the command, and write to `told` how it ended: its exit status, or minus the number of a signal."""
     try:
         _die_with(0)
         with suppress(OSError):  # in some containers: the command sees the process ids outside then
@@ -167,16 +179,17 @@ def _first_process(told: int, command: Sequence[str], folder: Path, environ: Map
         child = os.fork()
         if child == 0:
             _execute(command, environ)
-        os.close(told)
         for number in _heard(_PASSED_ON):
             signal.signal(number, _passing_on(child))
         while True:
             pid, waited = os.wait()
             if pid == child:
-                status = _status(waited)
+                os.write(told, str(os.waitstatus_to_exitcode(waited)).encode())
                 break
+    except OSError as error:
+        _tell_failure(told, error)
     finally:
-        os._exit(status)
+        os._exit(0)
 
 
 def _execute(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
@@ -216,6 +229,11 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
+def _tell_failure(told: int, error: OSError) -> None:
+    with suppress(OSError):
+        os.write(told, f"{_doing(error)}: {os.strerror(error.errno or errno.EIO)}.".encode())
+
+
 def _doing(error: OSError) -> str:
     return {
         "unshare": "The kernel gives this user no namespaces of its own (unshare)",
@@ -240,9 +258,13 @@ def _passing_on(pid: int) -> Callable[[int, FrameType | None], None]:
     return pass_on
 
 
-def _status(waited: int) -> int:
-    code = os.waitstatus_to_exitcode(waited)
-    return code if code >= 0 else 128 - code
+def command_end(code: int, heard: Container[int]) -> CommandEnd:
+    """Return the end of a command with this exit code, which is minus N after signal N. A command that returns 128 + N
+    was ended by signal N if `quire run` heard it, too: programs that clean up do so.
+    """
+    if code < 0:
+        return CommandEnd(SIGNALLED - code, -code)
+    return CommandEnd(code, code - SIGNALLED if code - SIGNALLED in heard else 0)
 
 
 # ── the scratch folder ───────────────────────────────────────────────────────

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from command_line import Quire
 
+from quire_client.isolation.overlay import command_end
+
 BEGUN: dict[str, Any] = {"ok": True, "message": "begun", "burst": 12, "upto": 0}
 
 
@@ -47,6 +49,21 @@ def test_options_behind_the_command_are_the_commands(quire: Quire) -> None:
 def test_the_exit_status_is_passed_on_and_recorded(quire: Quire, script: str, status: int) -> None:
     ran = quire("run", "sh", "-c", script, run=ended())
     assert (ran.status, ran.asked[1][1]["status"]) == (status, status)
+
+
+@pytest.mark.parametrize(
+    ("code", "heard", "end"),
+    [
+        (3, {2}, (3, 0)),
+        (-9, set(), (137, 9)),
+        (137, set(), (137, 0)),
+        (130, {2}, (130, 2)),
+        (143, {2}, (143, 0)),
+        (128, {2}, (128, 0)),
+    ],
+)
+def test_a_status_of_128_and_more_is_a_signals_if_that_came(code: int, heard: set[int], end: tuple[int, int]) -> None:
+    assert command_end(code, heard) == end
 
 
 def test_a_program_that_is_not_there_is_127_and_one_that_cannot_be_run_126(quire: Quire, tmp_path: Path) -> None:

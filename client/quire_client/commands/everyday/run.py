@@ -19,13 +19,10 @@ from quire_client.commands import Command, Invocation, MissingArgument, Option, 
 from quire_journal.model import MARK
 
 if TYPE_CHECKING:
-    from quire_client.isolation import CopyOnWriteView
+    from quire_client.isolation import CommandEnd, CopyOnWriteView
 
 FAILED: Final = 125
 """Exit status if Quire itself fails, as in env(1) and timeout(1)."""
-
-KILLED: Final = 128
-"""128; an exit status of 128 + N means that signal N ended the command."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
@@ -228,19 +225,19 @@ def _isolated(call: Invocation) -> int:
             if not begun.get("ok"):
                 return _refused(call, begun)
             above.enter_context(_signals_held())  # from the end of the command until the copy is removed
-            status = view.run(call.arguments, Path.cwd(), _environment(call))
+            end = view.run(call.arguments, Path.cwd(), _environment(call))
         except (CannotIsolate, OSError) as error:
             return _refused(call, _failed("cannot_isolate", error))
-        return _landed(call, view, root, begun, status)
+        return _landed(call, view, root, begun, end)
 
 
-def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[str, Any], status: int) -> int:
+def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[str, Any], end: CommandEnd) -> int:
     from quire_client.isolation import Transfer
 
     own: dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
-        if status - KILLED in signal.valid_signals():
-            call.say(f"quire: The command was ended by signal {status - KILLED}; nothing of it has landed.")
+        if end.signal:
+            call.say(f"quire: The command was ended by signal {end.signal}; nothing of it has landed.")
         else:
             connected = functools.cache(lambda: stack.enter_context(call.connect()))
 
@@ -256,8 +253,8 @@ def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[
             for line in told:
                 call.say(f"quire: {render.one_line(line, 400)}")
             own = {"brought": transfer.brought[:MOST_BROUGHT]} if transfer.brought else {}
-    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": status, **own})
-    return _told(call, status, ended)
+    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": end.status, **own})
+    return _told(call, end.status, ended)
 
 
 @contextlib.contextmanager
