@@ -181,6 +181,32 @@ def test_an_ignored_file_is_kept_beside_a_folder_of_its_name(scene: Live) -> Non
     assert f"out: a folder is there; the command's version is {beside.name}." in said
 
 
+def test_an_ignored_file_that_others_changed_meanwhile_is_not_overwritten(scene: Live, tmp_path: Path) -> None:
+    names = ("own", "theirs", "removed", "same", "new", "link")
+    for name in names[:4]:
+        scene.write(f"build/{name}", "old\n")
+    flag = tmp_path / "flag"
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    make = "cd build; rm removed; for each in own theirs same new; do echo mine > $each; done; ln -s own link"
+    process = begun(scene, "sh", "-c", f"{make}; {wait}")
+    eventually("the command", flag.exists)
+    for name in names[1:]:
+        scene.write(f"build/{name}", "mine\n" if name == "same" else "theirs\n")
+    flag.unlink()
+    _, said = process.communicate(timeout=60)
+    found = [scene.read(f"build/{name}") for name in names]
+    assert found == [b"mine\n", b"theirs\n", b"theirs\n", b"mine\n", b"theirs\n", b"theirs\n"], said
+    beside = {path.name.partition(".run-")[0]: path for path in scene.root.glob("build/*.run-*")}
+    assert {name: path.read_bytes() for name, path in beside.items()} == {"theirs": b"mine\n", "new": b"mine\n"}
+    for name in ("theirs", "new"):
+        kept = f"the command's version is build/{beside[name].name}."
+        assert f"build/{name}: others changed it meanwhile; {kept}" in said
+    assert "build/removed: others changed it meanwhile; it stays as it is." in said
+    assert "build/link: others changed it meanwhile; it stays as it is." in said
+    assert "same" not in said
+    assert "own" not in said
+
+
 def test_a_new_folder_lands_with_its_permissions(scene: Live) -> None:
     command = "mkdir -m 700 priv; echo s > priv/x; mkdir -p -m 711 priv/empty; echo new > b.txt"
     status, said = ran(scene, "sh", "-c", command)

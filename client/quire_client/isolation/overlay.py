@@ -87,6 +87,11 @@ class CopyOnWriteView:
     def upper(self) -> Path:
         return self._folder / "upper"
 
+    @property
+    def began_ns(self) -> int:
+        """Time when the view was made, by the clock of file times, which all local file systems share."""
+        return os.fstat(self._lock).st_ctime_ns
+
     def keep(self) -> Path:
         """Move what the command changed to a folder that stays, and return it."""
         kept = self._folder.with_name(KEPT + self._folder.name.removeprefix(PREFIX))

@@ -5,11 +5,12 @@ The daemon writes all files that it records; this module copies ignored and very
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -29,10 +30,10 @@ TRIES: Final = 3
 
 
 class Transfer:
-    """Copies the changes of one run into the checkout."""
+    """Copies the changes of one run into the checkout. What others changed since `began_ns` is not overwritten."""
 
-    def __init__(self, call: Call, root: Path, upper: Path, burst: int) -> None:
-        self._call, self._root, self._upper, self._burst = call, root, upper, burst
+    def __init__(self, call: Call, root: Path, upper: Path, burst: int, began_ns: int) -> None:
+        self._call, self._root, self._upper, self._burst, self._began_ns = call, root, upper, burst, began_ns
         self.brought: list[str] = []  # paths that this module wrote or removed, as the journal spells them
 
     def land(self) -> list[str]:
@@ -107,17 +108,33 @@ class Transfer:
         target = self._root / change.path
         if change.kind != "gone" and target.is_dir() and not target.is_symlink():
             return f"{change.path}: a folder is there; {self._kept([change])}"
-        self._bring(change)
-        return ""
+        return self._bring(change)
 
-    def _bring(self, change: ChangedPath) -> None:
-        target = self._root / change.path
+    def _bring(self, change: ChangedPath) -> str:
+        """Make the path as the command left it; return a sentence if it stays, as others changed it meanwhile."""
+        source, target = self._upper / change.path, self._root / change.path
         if change.kind == "gone":
+            if self._is_others(target):
+                return f"{change.path}: others changed it meanwhile; it stays as it is."
             self._tell_brought(target)
             target.unlink(missing_ok=True)
-            return
+            return ""
         target.parent.mkdir(parents=True, exist_ok=True)
-        self._copy(self._upper / change.path, target)
+        with self._scratch() as folder:
+            copied = folder / target.name
+            shutil.copy2(source, copied, follow_symlinks=False)
+            if self._is_others(target):  # looked at last, as a copy takes its time
+                same = _is_same(copied, target)
+                return "" if same else f"{change.path}: others changed it meanwhile; {self._kept([change])}"
+            self._tell_brought(target)
+            copied.replace(target)
+        return ""
+
+    def _is_others(self, target: Path) -> bool:
+        """Return True if a file is there that was changed since the command began, which wrote to its copy only."""
+        with suppress(FileNotFoundError):
+            return target.lstat().st_ctime_ns >= self._began_ns
+        return False
 
     def _tell_brought(self, target: Path) -> None:
         self.brought.append(journal_path(os.path.relpath(target, self._root)))
@@ -144,8 +161,7 @@ class Transfer:
     def _bring_large(self, change: ChangedPath) -> str:
         if os.path.lexists(self._root / change.path):
             return f"{change.path}: it is too large to be compared; {self._kept([change])}"
-        self._bring(change)
-        return f"{change.path} landed; it is too large to be recorded as the command's."
+        return self._bring(change) or f"{change.path} landed; it is too large to be recorded as the command's."
 
     def _repository(self) -> list[str]:
         """Move a `.git` that the command made into the checkout; return a sentence if it had to get another name. A
@@ -205,6 +221,13 @@ class Transfer:
                     folder.rmdir()
                 except OSError:
                     continue  # something is in it that did not go
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Return True if both are links to the same target, or files with the same bytes."""
+    if one.is_symlink() or other.is_symlink():
+        return one.is_symlink() and other.is_symlink() and one.readlink() == other.readlink()
+    return other.is_file() and filecmp.cmp(one, other, shallow=False)
 
 
 def _with_end(path: str, end: str) -> Path:

@@ -244,7 +244,7 @@ def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[
             def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
                 return connected().call(tool, arguments)  # only now: a run that changes nothing needs no connection
 
-            transfer = Transfer(ask, root, view.upper, begun["burst"])
+            transfer = Transfer(ask, root, view.upper, begun["burst"], view.began_ns)
             try:
                 told = transfer.land()
             except BaseException:
