@@ -415,6 +415,21 @@ def test_what_the_client_itself_brings_is_no_work_of_others(scene: Live) -> None
     (scene.root / "new" / "er").rmdir()
 
 
+def test_a_large_ignored_file_lands_again_as_a_small_one_does(scene: Live) -> None:
+    for size in ("60M", "61M"):
+        status, said = ran(scene, "sh", "-c", f"mkdir -p build; truncate -s {size} build/big")
+        assert (status, said) == (0, "")
+    assert [path.name for path in scene.root.glob("build/*")] == ["big"]
+    assert (scene.root / "build/big").stat().st_size == 61 << 20
+
+
+def test_a_large_file_that_stays_the_same_is_not_told(scene: Live) -> None:
+    assert ran(scene, "truncate", "-s", "60M", "big")[0] == 0
+    assert ran(scene, "touch", "big") == (0, "")
+    assert [path.name for path in scene.root.glob("big*")] == ["big"]
+    (scene.root / "big").unlink()
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("step", [*dict.fromkeys((*perform.STEPS, *swap.STEPS))])
 def test_a_daemon_that_is_killed_while_it_lands_leaves_all_or_nothing(scene: Live, step: str, tmp_path: Path) -> None:

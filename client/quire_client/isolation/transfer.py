@@ -56,7 +56,12 @@ class Transfer:
                 continue
             told += self._tell(reply, by_path)
             told += [said for path in reply["ignored"] if (said := self._bring_ignored(by_path[path]))]
-        told += [self._bring_large(change) for change in changes if self._is_large(change)]
+        large = {journal_path(change.path): change for change in changes if self._is_large(change)}
+        asked = {"burst": self._burst, "files": [], "asked": [*large]}
+        ignored = self._answer(asked).get("ignored", ()) if large else ()
+        for path, change in large.items():
+            bring = self._bring_ignored if path in ignored else self._bring_large
+            told += [said] if (said := bring(change)) else []
         self._folders(changes, new)
         return told + self._repository()
 
@@ -159,8 +164,10 @@ class Transfer:
             shutil.rmtree(folder if there else own, ignore_errors=True)
 
     def _bring_large(self, change: ChangedPath) -> str:
-        if os.path.lexists(self._root / change.path):
-            return f"{change.path}: it is too large to be compared; {self._kept([change])}"
+        target = self._root / change.path
+        if os.path.lexists(target):
+            same = _is_same(self._upper / change.path, target)
+            return "" if same else f"{change.path}: it is too large to be merged; {self._kept([change])}"
         return self._bring(change) or f"{change.path} landed; it is too large to be recorded as the command's."
 
     def _repository(self) -> list[str]:

@@ -2,7 +2,8 @@
 
 Each file is merged with changes of other writers since the run began. Where both changed the same lines, or the journal
 lacks the bytes to overwrite, the file stays unchanged, and the command's version is written under another name. Ignored
-files are only named in the reply: the caller copies them, and the journal has no record of them.
+files are only named in the reply: the caller copies them, and the journal has no record of them. Of a file that is too
+large for a message the caller asks whether it is ignored.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class LandedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LandParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     burst: int  # number returned by `run`
     files: list[LandedFile]
+    asked: list[str] = []  # paths that are not landed: the reply names those that are ignored
     idempotency_key: str = ""
 
 
@@ -68,8 +70,8 @@ def decide(params: LandParams, world: World) -> Decision:
     burst = world.history.burst(params.burst)
     if burst is None or burst.form != RUN or burst.owner != world.who.key:
         raise Refusal("not_found", f"Burst {params.burst} is no run of yours.", "list_bursts", burst=params.burst)
-    if len(params.files) > MOST_FILES:
-        message = f"The command changed {len(params.files)} files; at most {MOST_FILES} land at once."
+    if (many := len(params.files) + len(params.asked)) > MOST_FILES:
+        message = f"The command changed {many} files; at most {MOST_FILES} land at once."
         raise Refusal("busy", message, "run_without_isolation")
     landing = _Landing(burst, world)
     for file in params.files:
@@ -86,7 +88,11 @@ def decide(params: LandParams, world: World) -> Decision:
             {"path": path, "outcome": outcome, **landing.told.get(path, {})}
             for path, outcome in landing.outcomes.items()
         ],
-        "ignored": [file.path for file in params.files if world.kept_off.get(file.path) == IGNORED],
+        "ignored": [
+            path
+            for path in (*(file.path for file in params.files), *params.asked)
+            if world.kept_off.get(path) == IGNORED
+        ],
     }
     return Decision(reply, landing.events, landing.writes, landing.blobs)
 
@@ -258,7 +264,7 @@ def _name_beside(path: str, burst: int) -> str:
 def _implied(params: LandParams, history: History, who: Who) -> ImpliedFiles:
     """Return the files, and a second name for each that other writers have changed since the run began."""
     del who
-    return ImpliedFiles([*_paths(params.files, params.burst, history)])
+    return ImpliedFiles([*_paths(params.files, params.burst, history), *params.asked])
 
 
 def _paths(files: Sequence[LandedFile], burst: int, history: History) -> Iterator[str]:

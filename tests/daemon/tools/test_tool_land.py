@@ -24,8 +24,8 @@ class Scene:
         self.daemon.note(WorkspaceScanned("start", 2, 2))
         self.burst = self.daemon.ask("run", {"action": "begin", "command": ["fmt"], "isolated": True})["burst"]
 
-    def land(self, *files: dict[str, Any], by: str = "ann") -> dict[str, Any]:
-        return self.daemon.ask("land", {"burst": self.burst, "files": [*files]}, by)
+    def land(self, *files: dict[str, Any], by: str = "ann", **more: Any) -> dict[str, Any]:
+        return self.daemon.ask("land", {"burst": self.burst, "files": [*files], **more}, by)
 
     def outcomes(self, *files: dict[str, Any]) -> dict[str, str]:
         reply = self.land(*files)
@@ -205,6 +205,15 @@ def test_what_is_ignored_is_named_and_not_journaled() -> None:
     assert [file["path"] for file in reply["files"]] == ["a"]
     with scene.daemon.history() as history:
         assert history.file("build/x.o") is None
+
+
+def test_whether_a_path_is_ignored_is_told_without_its_bytes() -> None:
+    scene = Scene({"a": OLD, ".gitignore": b"build/\n"})
+    head = scene.daemon.journal.head
+    reply = scene.land(asked=["build/big", "a", "new"])
+    assert (reply["ignored"], reply["files"]) == (["build/big"], [])
+    assert (scene.daemon.files["a"], scene.daemon.journal.head) == (OLD, head)
+    assert scene.land(asked=["a"] * (MOST_FILES + 1))["error"] == "busy"
 
 
 def test_nobody_lands_for_another_and_nothing_lands_without_a_run() -> None:
