@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,45 @@ def is_waiting(pid: int) -> bool:
     first = used()
     time.sleep(0.1)
     return first[0] == "S" and first == used()
+
+
+def lander(process: subprocess.Popen[str]) -> int:
+    """The child that lands for `quire run`, in a session of its own; 0 if there is none."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return next((int(child) for child in children.split() if os.getsid(int(child)) == int(child)), 0)
+
+
+STEPPED = """
+import os, signal, sys
+from quire_client.__main__ import main
+
+whom, number, first = sys.argv.pop(1), int(sys.argv.pop(1)), os.getpid()
+passed = 0
+
+
+def look(event, arguments):
+    global passed
+    if event.startswith(("os.", "shutil.")) and event not in ("os.listdir", "os.scandir") and os.getppid() == first:
+        passed += os.getsid(0) == os.getpid()  # only the lander leads a session
+        if passed == number:
+            passed += 1
+            os.kill(first if whom == "run" else os.getpid(), signal.SIGKILL)
+
+
+sys.addaudithook(look)
+sys.exit(main())
+"""
+"""`quire`, killed before the n-th change of a file or folder that its landing makes: "run" itself, or the "lander"."""
+
+
+def whole(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Mode and content of all that is in a folder, by path; of a link its target."""
+    found = {}
+    for path in root.rglob("*"):
+        if ".quire" not in path.parts:
+            data = os.readlink(path).encode() if path.is_symlink() else b"" if path.is_dir() else path.read_bytes()
+            found[os.path.relpath(path, root)] = (path.lstat().st_mode, data)
+    return found
 
 
 def tree(at: Live) -> dict[str, bytes]:
@@ -259,9 +299,8 @@ def test_a_signal_takes_effect_when_all_has_landed(scene: Live, tmp_path: Path, 
     daemon = ok(scene.connect("eve").call("status", {}))["pid"]
     os.kill(daemon, signal.SIGSTOP)
     flag.unlink()
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    eventually("the end of the command", lambda: not children.read_text())
-    eventually("the landing", lambda: is_waiting(process.pid))
+    landing = eventually("the end of the command", lambda: lander(process))
+    eventually("the landing", lambda: is_waiting(landing) and is_waiting(process.pid))
     process.send_signal(number)
     eventually("the signal", lambda: not pending(process.pid))
     os.kill(daemon, signal.SIGCONT)
@@ -293,6 +332,58 @@ def test_what_is_killed_leaves_the_tree_as_it_was_and_nothing_behind(scene: Live
     eventually("the end of all mounts", lambda: mounts(scene) == [])
     assert ran(scene, "true")[0] == 0
     assert not copy.exists(), "the next run removes what was left"
+
+
+MAKES = """
+echo new > a.txt; rm b.txt; mkdir -p deep/er empty/in; echo n > deep/er/n.txt; ln -s a.txt link
+cd build; echo new > old.o; rm gone.o; mkdir more; echo m > more/m.o; ln -s old.o link; rm -r folder
+cd ..; truncate -s 49M large; git init -q --template= .
+"""
+
+
+def killed_at(scene: Live, whom: str, number: int, tmp_path: Path) -> bool:
+    """Kill `quire run` or its lander there, and check that all has landed; return False if there was no such step."""
+    for path in scene.root.iterdir():
+        if path.name not in (".gitignore", ".quire"):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    for name in ("a.txt", "b.txt", "build/old.o", "build/gone.o", "build/folder/f.o"):
+        scene.write(name, "old\n")
+    caught_up(scene.connect("eve"))
+    after = tmp_path / f"after-{whom}-{number}"
+    shutil.copytree(scene.root, after, symlinks=True, ignore=shutil.ignore_patterns(".quire"))
+    subprocess.run(["sh", "-c", MAKES], cwd=after, check=True)
+    where = ["--state-dir", os.fspath(scene.state_dir)]
+    command = [sys.executable, "-c", STEPPED, whom, str(number), *where, "run", "--isolated", "sh", "-c", MAKES]
+    process = subprocess.Popen(command, cwd=scene.root, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    _, said = process.communicate(timeout=60)  # the lander has the pipe, too
+    assert process.returncode in (0, -signal.SIGKILL), said
+    assert whole(scene.root) == whole(after), (whom, number, said)
+    assert not [*scene.root.glob(".quire/landing-*")], (whom, number, said)
+    for folder in (after, scene.root / ".git", scene.root / "build"):  # else known, once .gitignore is gone
+        shutil.rmtree(folder)
+    return whom == "lander" or process.returncode != 0
+
+
+@pytest.mark.parametrize("whom", ["run", "lander"])
+@pytest.mark.parametrize("number", [1, 9, 30])
+def test_a_kill_during_the_landing_leaves_the_tree_as_after_it(
+    scene: Live, whom: str, number: int, tmp_path: Path
+) -> None:
+    assert killed_at(scene, whom, number, tmp_path)
+    with scene.connect("eve") as client:
+        assert [file["path"] for file in ok(client.call("log", {"path": "a.txt", "limit": 1}))["records"]] == ["a.txt"]
+        verified(client)
+
+
+@pytest.mark.wide
+@pytest.mark.timeout(600)
+def test_a_kill_at_any_step_of_the_landing_leaves_the_tree_as_after_it(scene: Live, tmp_path: Path) -> None:
+    steps = next(number for number in count(1, 3) if not killed_at(scene, "run", number, tmp_path))
+    assert steps > 30
+    for number in range(1, steps, 3):
+        killed_at(scene, "lander", number, tmp_path)
+    with scene.connect("eve") as client:
+        verified(client)
 
 
 def test_a_daemon_that_is_killed_meanwhile_costs_nothing(scene: Live, tmp_path: Path) -> None:

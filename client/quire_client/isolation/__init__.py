@@ -6,10 +6,12 @@ from quire_journal.faces import face
 
 if TYPE_CHECKING:
     from quire_client.isolation.overlay import *
+    from quire_client.isolation.survivor import *
     from quire_client.isolation.transfer import *
 else:
     __getattr__ = face(
         __name__,
         transfer="Transfer",
-        overlay="CannotIsolate CommandEnd CopyOnWriteView",
+        survivor="outliving",
+        overlay="CannotIsolate CopyOnWriteView",
     )

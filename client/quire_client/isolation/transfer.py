@@ -8,9 +8,10 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-import tempfile
+import stat
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -27,49 +28,87 @@ LONGEST_NAME: Final = 255
 """Maximum length of a name in a folder, in bytes, on Linux' file systems."""
 
 TRIES: Final = 3
+"""Number of calls whose reply may be lost."""
+
+WAITS: Final = 30
+"""Number of calls that may find the same call unfinished; about as many seconds."""
 
 
 class Transfer:
-    """Copies the changes of one run into the checkout. What others changed since `began_ns` is not overwritten."""
+    """Copies the changes of one run into the checkout. What others changed since `began_ns` is not overwritten.
+
+    What is to be done is decided here, at once; `land` does it, and completes what an earlier `land` began.
+    """
 
     def __init__(self, call: Call, root: Path, upper: Path, burst: int, began_ns: int) -> None:
         self._call, self._root, self._upper, self._burst, self._began_ns = call, root, upper, burst, began_ns
         self.brought: list[str] = []  # paths that this module wrote or removed, as the journal spells them
+        self.landed = False  # all of it
+        self._scratch = root / ".quire" / f"landing-{burst}"  # on its file system, and watched by nobody
+        self._has_own = self._scratch.parent.exists()
+        self._has_repository = os.path.lexists(root / ".git")
+        self._changes = list(changes_in(upper, root, REAL))
+        folders = {os.path.dirname(change.path) for change in self._changes}
+        closed = {folder for folder in folders if self._blocker(folder) is not None}
+        self._blocked = [one for one in self._changes if os.path.dirname(one.path) in closed and one.kind == "file"]
+        changes = [change for change in self._changes if os.path.dirname(change.path) not in closed]
+        there = {change.path for change in changes if os.path.lexists(root / change.path)}
+        self._new = [one for one in changes if one.kind == "folder" and one.path not in there]
+        self._recorded = {journal_path(change.path): change for change in changes if self._is_recorded(change)}
+        self._large = {journal_path(change.path): change for change in changes if self._is_large(change)}
+        self._large_before = self._large.keys() & {journal_path(path) for path in there}
+        self._removed = [
+            change for change in changes if change.kind == "gone" and journal_path(change.path) not in self._recorded
+        ]
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the command changed nothing."""
+        return not self._changes and not os.path.lexists(self._upper / ".git")
 
     def land(self) -> list[str]:
         """Copy all changes into the checkout; return a sentence for each change that could not be copied unchanged."""
-        changes = list(changes_in(self._upper, self._root, REAL))
-        told = [f"{change.path} is no file, and was left out." for change in changes if change.kind == "special"]
-        folders = {os.path.dirname(change.path) for change in changes}
-        closed = {folder for folder in folders if self._blocker(folder) is not None}
-        blocked = [change for change in changes if os.path.dirname(change.path) in closed]
-        lying = [one for one in blocked if one.kind == "file"]
-        told += [f"{one.path}: a file has the name of a folder above it; {self._kept([one])}" for one in lying]
-        changes = [change for change in changes if os.path.dirname(change.path) not in closed]
-        new = [one for one in changes if one.kind == "folder" and not os.path.lexists(self._root / one.path)]
-        by_path = {journal_path(change.path): change for change in changes if self._is_recorded(change)}
-        for number, portion in enumerate(self._portions(by_path)):
-            files = [self._landed(path, by_path[path]) for path in portion]
+        self.clear()
+        self.brought = []
+        told = [f"{change.path} is no file, and was left out." for change in self._changes if change.kind == "special"]
+        told += [f"{one.path}: a file has the name of a folder above it; {self._kept([one])}" for one in self._blocked]
+        for number, portion in enumerate(self._portions(self._recorded)):
+            files = [self._landed(path, self._recorded[path]) for path in portion]
             reply = self._answer({"burst": self._burst, "files": files, "idempotency_key": f"{self._burst}-{number}"})
             if not reply.get("ok"):
-                told.append(f"{reply.get('message')} {self._kept([by_path[path] for path in portion])}")
+                told.append(f"{reply.get('message')} {self._kept([self._recorded[path] for path in portion])}")
                 continue
-            told += self._tell(reply, by_path)
-            told += [said for path in reply["ignored"] if (said := self._bring_ignored(by_path[path]))]
-        large = {journal_path(change.path): change for change in changes if self._is_large(change)}
-        asked = {"burst": self._burst, "files": [], "asked": [*large]}
-        ignored = self._answer(asked).get("ignored", ()) if large else ()
-        for path, change in large.items():
+            told += self._tell(reply, self._recorded)
+            told += [said for path in reply["ignored"] if (said := self._bring_ignored(self._recorded[path]))]
+        asked = {"burst": self._burst, "files": [], "asked": [*self._large]}
+        ignored = self._answer(asked).get("ignored", ()) if self._large else ()
+        for path, change in self._large.items():
             bring = self._bring_ignored if path in ignored else self._bring_large
             told += [said] if (said := bring(change)) else []
-        self._folders(changes, new)
-        return told + self._repository()
+        self._folders()
+        told += self._repository()
+        self.clear()
+        self.landed = True
+        return told
+
+    def clear(self) -> None:
+        """Remove the unfinished copies of a landing."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        if not self._has_own:
+            with suppress(OSError):  # missing, or somebody else's by now
+                self._scratch.parent.rmdir()
 
     def _answer(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        for _ in range(TRIES):
+        lost = waited = 0
+        while lost < TRIES and waited < WAITS:
             reply = self._call("land", arguments)
-            if reply.get("error") != "unknown":
+            if reply.get("outcome") != "unknown":
                 break
+            if reply.get("error") == "busy":  # the same call, of a process that was killed, is being synced
+                waited += 1
+                time.sleep(reply["retry_after_ms"] / 1000)
+            else:
+                lost += 1
         return reply
 
     def _is_recorded(self, change: ChangedPath) -> bool:
@@ -117,22 +156,20 @@ class Transfer:
 
     def _bring(self, change: ChangedPath) -> str:
         """Make the path as the command left it; return a sentence if it stays, as others changed it meanwhile."""
-        source, target = self._upper / change.path, self._root / change.path
+        target = self._root / change.path
         if change.kind == "gone":
             if self._is_others(target):
                 return f"{change.path}: others changed it meanwhile; it stays as it is."
             self._tell_brought(target)
             target.unlink(missing_ok=True)
             return ""
+        copied = self._copied(change)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with self._scratch() as folder:
-            copied = folder / target.name
-            shutil.copy2(source, copied, follow_symlinks=False)
-            if self._is_others(target):  # looked at last, as a copy takes its time
-                same = _is_same(copied, target)
-                return "" if same else f"{change.path}: others changed it meanwhile; {self._kept([change])}"
-            self._tell_brought(target)
+        if not self._is_others(target):  # looked at last, as a copy takes its time
             copied.replace(target)
+        elif not _is_same(copied, target):
+            return f"{change.path}: others changed it meanwhile; {self._kept([change])}"
+        self._tell_brought(target)
         return ""
 
     def _is_others(self, target: Path) -> bool:
@@ -144,44 +181,37 @@ class Transfer:
     def _tell_brought(self, target: Path) -> None:
         self.brought.append(journal_path(os.path.relpath(target, self._root)))
 
-    def _copy(self, source: Path, target: Path) -> None:
-        self._tell_brought(target)
-        with self._scratch() as folder:
-            copied = folder / target.name
-            shutil.copy2(source, copied, follow_symlinks=False)
-            copied.replace(target)
-
-    @contextmanager
-    def _scratch(self) -> Iterator[Path]:
-        """Yield a temporary folder on the checkout's file system, in `.quire`, which the daemon does not watch."""
-        own = self._root / ".quire"
-        there = own.exists()
-        own.mkdir(mode=0o700, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix="landing-", dir=own))
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder if there else own, ignore_errors=True)
+    def _copied(self, change: ChangedPath) -> Path:
+        """Return a copy on the file system of the checkout."""
+        self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        copied = self._scratch / "copied"
+        copied.unlink(missing_ok=True)
+        shutil.copy2(self._upper / change.path, copied, follow_symlinks=False)
+        return copied
 
     def _bring_large(self, change: ChangedPath) -> str:
-        target = self._root / change.path
-        if os.path.lexists(target):
-            same = _is_same(self._upper / change.path, target)
-            return "" if same else f"{change.path}: it is too large to be merged; {self._kept([change])}"
-        return self._bring(change) or f"{change.path} landed; it is too large to be recorded as the command's."
+        if journal_path(change.path) not in self._large_before:
+            return self._bring(change) or f"{change.path} landed; it is too large to be recorded as the command's."
+        same = _is_same(self._upper / change.path, self._root / change.path)
+        return "" if same else f"{change.path}: it is too large to be merged; {self._kept([change])}"
 
     def _repository(self) -> list[str]:
-        """Move a `.git` that the command made into the checkout; return a sentence if it had to get another name. A
+        """Copy a `.git` that the command made into the checkout; return a sentence if it had to get another name. A
         `.git` that existed before is no part of the copy.
         """
         made, target = self._upper / ".git", self._root / ".git"
         if not os.path.lexists(made):
             return []
-        if os.path.lexists(target):
-            target = next(name for name in self._names(".git") if not os.path.lexists(name))
-        with self._scratch() as folder:
-            copied = shutil.move(made, folder / ".git")
-            os.rename(copied, target)
+        if os.path.lexists(target) and (self._has_repository or not _is_same(made, target)):
+            target = self._free_name(".git")
+        if not os.path.lexists(target):
+            self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+            copied = self._scratch / ".git"
+            if made.is_dir():
+                shutil.copytree(made, copied, symlinks=True)
+            else:
+                shutil.copy2(made, copied, follow_symlinks=False)
+            copied.rename(target)
         named = os.path.relpath(target, self._root)
         return [] if named == ".git" else [f".git: others made one meanwhile; the command's version is {named}."]
 
@@ -190,12 +220,19 @@ class Transfer:
         for change in changes:
             if change.kind != "file":
                 continue
-            target = next(name for name in self._names(change.path) if not os.path.lexists(name))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._copy(self._upper / change.path, target)
+            target = self._free_name(change.path)
+            self._tell_brought(target)
+            if not os.path.lexists(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                self._copied(change).replace(target)
             names.append(os.path.relpath(target, self._root))
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         return f"the command's version is {shown}." if names else "it stays as it is."
+
+    def _free_name(self, path: str) -> Path:
+        """Return the name beside `path` for the command's version, where nothing is but that version."""
+        made = self._upper / path
+        return next(name for name in self._names(path) if not os.path.lexists(name) or _is_same(made, name))
 
     def _blocker(self, folder: str) -> Path | None:
         """Return the file that has the name of `folder`, or of a folder above it; None if there is none."""
@@ -212,29 +249,31 @@ class Transfer:
             yield self._root / _with_end(path if blocker is None else os.fspath(blocker), end) / within
             number += 1
 
-    def _folders(self, changes: Sequence[ChangedPath], new: Sequence[ChangedPath]) -> None:
-        for change in new:
+    def _folders(self) -> None:
+        for change in self._new:
+            self._tell_brought(self._root / change.path)
             if not os.path.lexists(self._root / change.path):
-                self._tell_brought(self._root / change.path)
                 os.makedirs(self._root / change.path)
-        for change in reversed(new):  # from the deepest, as a folder may be closed to its owner
+        for change in reversed(self._new):  # from the deepest, as a folder may be closed to its owner
             if os.path.isdir(self._root / change.path) and not os.path.islink(self._root / change.path):
                 os.chmod(self._root / change.path, change.mode)
-        for change in changes:
-            folder = self._root / change.path
-            if change.kind == "gone" and os.path.isdir(folder) and not os.path.islink(folder):
-                self._tell_brought(folder)
-                try:
-                    folder.rmdir()
-                except OSError:
-                    continue  # something is in it that did not go
+        for change in self._removed:
+            self._tell_brought(self._root / change.path)
+            with suppress(OSError):  # something is in it that did not go
+                os.rmdir(self._root / change.path)
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return True if both are links to the same target, or files with the same bytes."""
-    if one.is_symlink() or other.is_symlink():
-        return one.is_symlink() and other.is_symlink() and one.readlink() == other.readlink()
-    return other.is_file() and filecmp.cmp(one, other, shallow=False)
+    """Return True if both are links to the same target, files with the same bytes, or folders with the same entries."""
+    kinds = {stat.S_IFMT(path.lstat().st_mode) if os.path.lexists(path) else 0 for path in (one, other)}
+    if len(kinds) > 1:
+        return False
+    if one.is_symlink():
+        return one.readlink() == other.readlink()
+    if not one.is_dir():
+        return filecmp.cmp(one, other, shallow=False)
+    names = sorted(os.listdir(one))
+    return names == sorted(os.listdir(other)) and all(_is_same(one / name, other / name) for name in names)
 
 
 def _with_end(path: str, end: str) -> Path:

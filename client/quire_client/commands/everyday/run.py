@@ -19,7 +19,7 @@ from quire_client.commands import Command, Invocation, MissingArgument, Option, 
 from quire_journal.model import MARK
 
 if TYPE_CHECKING:
-    from quire_client.isolation import CommandEnd, CopyOnWriteView
+    from quire_client.isolation import CopyOnWriteView
 
 FAILED: Final = 125
 """Exit status if Quire itself fails, as in env(1) and timeout(1)."""
@@ -228,33 +228,46 @@ def _isolated(call: Invocation) -> int:
             end = view.run(call.arguments, Path.cwd(), _environment(call))
         except (CannotIsolate, OSError) as error:
             return _refused(call, _failed("cannot_isolate", error))
-        return _landed(call, view, root, begun, end)
-
-
-def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[str, Any], end: CommandEnd) -> int:
-    from quire_client.isolation import Transfer
-
-    own: dict[str, Any] = {}
-    with contextlib.ExitStack() as stack:
         if end.signal:
             call.say(f"quire: The command was ended by signal {end.signal}; nothing of it has landed.")
-        else:
-            connected = functools.cache(lambda: stack.enter_context(call.connect()))
+            return _ended(call, begun["burst"], end.status)
+        return _landed(call, view, root, begun["burst"], end.status)
 
-            def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-                return connected().call(tool, arguments)  # only now: a run that changes nothing needs no connection
 
-            transfer = Transfer(ask, root, view.upper, begun["burst"], view.began_ns)
-            try:
-                told = transfer.land()
-            except BaseException:
-                call.say(f"quire: Not all of what the command changed has landed; it is kept in {view.keep()}.")
-                raise
-            for line in told:
+def _landed(call: Invocation, view: CopyOnWriteView, root: Path, burst: int, status: int) -> int:
+    """Land what the command changed, tell of it, and return the exit status. A kill of this process does not end that,
+    so that the tree is never between before and after.
+    """
+    from quire_client.isolation import Transfer, outliving
+
+    with contextlib.ExitStack() as stack:
+        connected = functools.cache(lambda: stack.enter_context(call.connect()))
+
+        def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+            return connected().call(tool, arguments)  # only now: the process that lands needs a connection of its own
+
+        transfer = Transfer(ask, root, view.upper, burst, view.began_ns)
+
+        def land() -> int:
+            for line in transfer.land():
                 call.say(f"quire: {render.one_line(line, 400)}")
-            own = {"brought": transfer.brought[:MOST_BROUGHT]} if transfer.brought else {}
-    ended = _asked(call, {"action": "end", "burst": begun["burst"], "status": end.status, **own})
-    return _told(call, end.status, ended)
+            return _ended(call, burst, status, transfer.brought)
+
+        if transfer.is_empty:
+            return _ended(call, burst, status)
+        stack.callback(transfer.clear)
+        try:
+            done = outliving(land)
+            return land() if done is None else done
+        except BaseException:
+            if not transfer.landed:
+                call.say(f"quire: Not all of what the command changed has landed; it is kept in {view.keep()}.")
+            raise
+
+
+def _ended(call: Invocation, burst: int, status: int, brought: Sequence[str] = ()) -> int:
+    own = {"brought": brought[:MOST_BROUGHT]} if brought else {}
+    return _told(call, status, _asked(call, {"action": "end", "burst": burst, "status": status, **own}))
 
 
 @contextlib.contextmanager
