@@ -127,15 +127,15 @@ class Tracer:
         except OSError as error:
             self._end(f"the process that reads fanotify ended: {error}")
             return
-        answers = self._receive(ANSWER_S + len(spans) * EACH_S, self._tickets)
-        self._asked.update(zip(paths, answers or (), strict=False))
+        answers = self._receive(ANSWER_S + len(spans) * EACH_S, self._tickets) or ()
+        self._asked.update((path, self._writers(path, told)) for path, told in zip(paths, answers, strict=False))
 
     # ── the process ──
 
     def _words(self, fd: int) -> Sequence[str]:
         return program("watch.fanotify.worker", str(fd), str(os.getpid()), os.fspath(self._root))
 
-    def _receive(self, patience_s: float, ticket: int = 0) -> list[Writers] | None:
+    def _receive(self, patience_s: float, ticket: int = 0) -> list[Any] | None:
         until_s = self._clock.mono_s() + patience_s
         while self._wire is not None:
             message = self._message()
@@ -146,7 +146,7 @@ class Tracer:
             elif "answer" in message:
                 self._answered = message["answer"]
                 if self._answered == ticket:
-                    return [self._writers(told) for told in message["writes"]]
+                    return list(message["writes"])
             else:
                 self._hear(message)
         return None
@@ -180,15 +180,17 @@ class Tracer:
         del self._incoming[: head + size]
         return message
 
-    def _writers(self, told: list[Any] | None) -> Writers:
-        """Return the processes in a worker's answer; None if one is unknown. Writes are left out if the journal has
-        looked at their path since.
+    def _writers(self, path: str, told: list[Any] | None) -> Writers:
+        """Return the processes in a worker's answer about `path`; None if one is unknown. Writes are left out if the
+        journal has looked at their path since, but not renames of a folder above `path`: a look at the folder shows no
+        file in it.
         """
         if told is None:
             return None
         found: dict[Any, tuple[float, float, float]] = {}
         for name, line, began_s, first_s, last_s in told:
-            if last_s < self._looks.get(name, self._begun_s):
+            is_above = path.startswith(f"{name}/")
+            if last_s < (self._begun_s if is_above else self._looks.get(name, self._begun_s)):
                 continue
             if line is None:
                 return None

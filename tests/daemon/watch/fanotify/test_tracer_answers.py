@@ -107,6 +107,18 @@ def test_a_write_seen_by_a_look_is_not_reported_again(tracers: Callable[[str], S
     assert [one.process.name for one in tracer.writers_of("f") or ()] == ["sed"]
 
 
+def test_a_look_at_a_renamed_folder_does_not_hide_who_renamed_it_from_its_files(
+    tracers: Callable[[str], Scripted],
+) -> None:
+    """Of the files of a folder that an agent had moved, some were only probably its own."""
+    writes = [["new", SED, 1.0, 6.0, 7.0], ["old", SED, 1.0, 6.0, 7.0]]
+    answer = f'n = heard()["ask"]; send({{"answer": n, "writes": [{writes}]}})\n'
+    tracer = tracers(READS + answer + "heard()")
+    for folder in ("new", "old"):
+        tracer.looked(folder, 8.0)
+    assert [one.process.name for one in tracer.writers_of("new/f") or ()] == ["sed"]
+
+
 def test_an_unreadable_process_makes_writers_unknown_unless_a_look_followed(
     tracers: Callable[[str], Scripted],
 ) -> None:
