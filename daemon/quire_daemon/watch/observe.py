@@ -275,6 +275,13 @@ class Observer:
             return False
         return self.hint(observation.path, signature.ctime_ns, True) == LOCK_TAKEN and not self._was_there(event)
 
+    def is_nameless(self, observation: Observation) -> bool:
+        """True if only git's lock tells that git made this write."""
+        event, signature = observation.event, observation.sighting.signature
+        if not isinstance(event, OutsideWritten) or signature is None or not observation.locked:
+            return False
+        return self.hint(observation.path, signature.ctime_ns, True) in ("", LOCK_HELD, LOCK_TAKEN)
+
     def _was_there(self, event: Event) -> bool:
         if not isinstance(event, OutsideWritten):
             return True

@@ -53,6 +53,8 @@ AGAIN_S = 1.0  # between two looks from then on; before, `RETRY_S`
 LONGEST_S = 60.0  # longest delay between two tries
 LANDED_S = 0.05  # upper bound of the delay between our write and its report
 BRIEF_S = 0.015  # before a missing file or an empty folder is recorded: usually something is just being put there
+NAMELESS_S = 0.05  # before a write under git's lock is recorded without the name of its command: most end sooner
+MOST_NAMELESS = 64  # paths that wait for the name of a command
 
 
 class Outside:
@@ -249,6 +251,9 @@ class Outside:
         if now < since + BRIEF_S and evidence == WATCHED and self._may_be_brief(observation):
             self.name(path, evidence, now, since + BRIEF_S)
             return []
+        if now < since + NAMELESS_S and evidence == WATCHED and self._is_nameless(observation):
+            self.name(path, evidence, now, since + NAMELESS_S)
+            return []
         self._looked(path, observation.event is not None)
         if observation.sighting.disk.kind == "missing":
             self._observer.unwatched.forget(path)
@@ -290,6 +295,10 @@ class Outside:
             return one.sighting.disk.kind == "missing" and self._moves.followed(name) == name
         is_folder = isinstance(one.event, OutsideWritten) and one.event.entry == FOLDER
         return is_folder or self._observer.is_early(one)
+
+    def _is_nameless(self, one: Observation) -> bool:
+        """True if git holds the index and its command is not known yet, but soon may be."""
+        return self._named.waiting <= MOST_NAMELESS and self._observer.is_nameless(one)
 
     def _not_read_ahead(self, path: str) -> None:
         self.name(path, self.scanner.evidence, self._now())

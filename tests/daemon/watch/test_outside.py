@@ -13,7 +13,7 @@ import pytest
 from outside_turns import Turns
 
 from quire_daemon.watch.hints import FEW, Batch
-from quire_daemon.watch.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
+from quire_daemon.watch.outside import AGAIN_S, BRIEF_S, MOST_NAMELESS, NAMELESS_S, UNFINISHED_S
 from quire_daemon.workspace.types import FileBusy
 from quire_journal.history.authorship import LOCK_HELD, LOCK_TAKEN
 from quire_journal.model.events import OutsideDeleted, OutsideMoved, OutsideWritten
@@ -509,7 +509,7 @@ def test_what_is_in_a_folder_that_went_while_the_index_was_locked_is_gits(turns:
         Batch(folders=folders, locked_folders=folders if locked else set(), moved=[("old", "new")])
     )
     turns.turns()
-    turns.turns(BRIEF_S)
+    turns.turns(NAMELESS_S)
     hints = [event.hint for event in turns.events()[begun:] if isinstance(event, OutsideMoved)]
     assert hints == [LOCK_HELD if locked else ""] * 3
 
@@ -583,9 +583,25 @@ def test_what_changed_only_while_the_index_was_locked_is_gits_however_late_it_is
         turns.watcher.batches.append(Batch(dirty={"a"}, touched={"a"}, locked=found))
         turns.turn()
     turns.observer.refuses.clear()
-    turns.turns(BRIEF_S)
+    turns.turns(NAMELESS_S)
     (written,) = [event for event in turns.events() if isinstance(event, OutsideWritten)]
     assert written.hint == told
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_git_wrote_waits_a_moment_for_the_name_of_its_command_unless_it_is_much(turns: Turns, many: bool) -> None:
+    """Of `git stash; git checkout main; git stash pop` the last command was told as one of no file."""
+    turns.opened()
+    paths = [f"f{number}" for number in range(MOST_NAMELESS + 1 if many else 2)]
+    for path in paths:
+        turns.write(path, "one\n")
+    turns.watcher.batches.append(Batch(dirty={*paths}, touched={*paths}, locked={*paths}))
+    turns.turns()
+    turns.observer.hint = lambda path, at_ns, exact: "git: stash pop (HEAD a 1 -> a 1)"
+    turns.turns(NAMELESS_S)
+    hints = [event.hint for event in turns.events() if isinstance(event, OutsideWritten)]
+    assert hints[:1] == [LOCK_HELD if many else "git: stash pop (HEAD a 1 -> a 1)"]
+    assert len(hints) == len(paths)
 
 
 @pytest.mark.parametrize(
