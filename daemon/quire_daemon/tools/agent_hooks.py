@@ -72,6 +72,7 @@ from quire_journal.model import (
     Event,
     Ranges,
     ReadServed,
+    Record,
     Refusal,
     TurnBegan,
     WriteAttributed,
@@ -510,14 +511,23 @@ def _by_others(path: str, after: int, world: World, own: Set[int] = frozenset())
 
 def _may_be_own(version: Version, world: World) -> bool:
     """True if the version has no proved writer, and only the caller may have written it."""
-    if version.type != OUTSIDE_TYPE or version.writer:
+    if version.type != OUTSIDE_TYPE or version.writer or version.evidence == TRACED:
         return False
     if version.evidence == OVERLAP:
         return world.history.only_candidate(version.seq) == world.who.key
     own = (burst for burst in own_open(world) if burst.number < version.seq)
-    if any(world.history.burst_word(burst.number, version.batch) in (ONLY_OUTSIDE, NAMED) for burst in own):
+    if any(_may_be_of(burst, version, world) for burst in own):
         return True
     return _is_left_running(version, world)
+
+
+def _may_be_of(burst: Burst, version: Version, world: World) -> bool:
+    """True if no other open call may have made the version, and the call names the file, or its command line accounts
+    for it. A call that a person declines has no reported end, and is open until the turn ends.
+    """
+    word = world.history.burst_word(burst.number, version.batch)
+    record = world.history.record(version.seq) if word == ONLY_OUTSIDE else None
+    return word == NAMED or (record is not None and _accounts_for(burst, record))
 
 
 _LEAVES_RUNNING: Final = re.compile(r"(?<![&><|\\])&(?![&>])|\b(?:nohup|setsid|disown)\b")
@@ -533,11 +543,14 @@ def _is_left_running(version: Version, world: World) -> bool:
     for burst in _own(world, version.seq):
         if world.history.writer_json(burst.writer)["turn"] != _turn_of(world):
             break
-        if _LEAVES_RUNNING.search(burst.command):
-            call = AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command)
-            if by_its_command(call, record):
-                return True
+        if _LEAVES_RUNNING.search(burst.command) and _accounts_for(burst, record):
+            return True
     return False
+
+
+def _accounts_for(burst: Burst, record: Record) -> bool:
+    """True if the command line of a call claims the record's file."""
+    return bool(by_its_command(AnnouncedCall(burst.number, burst.writer, burst.paths, (), burst.command), record))
 
 
 def _turn_of(world: World) -> str:

@@ -16,7 +16,7 @@ from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.leases.tool import CLAIM_TOOL
 from quire_daemon.tools.read import READ_TOOL
 from quire_daemon.tools.table import TOOLS
-from quire_journal.model.events import BurstBegun, BurstEnded, CaptureFailed, TurnBegan
+from quire_journal.model.events import BurstBegun, BurstEnded, CaptureFailed, TurnBegan, WriteAttributed
 from quire_journal.model.ids import blob_id
 
 OLD = lines("one", "two", "three", "four", "five", "six", "seven", "eight")
@@ -320,6 +320,23 @@ def test_an_agent_is_told_once_which_of_its_files_its_own_command_changed(daemon
     ended = daemon.call(NATIVE_TOOL, daemon.ann, moment="after", tool="Bash", command="sed -i s/one/1/ f")
     assert (ended["changed_by_command"], ended["news"]) == (["f"], [])
     assert "changed_by_command" not in edits(daemon, daemon.ann, "f", OLD)
+
+
+@pytest.mark.parametrize(
+    ("command", "traced", "refused"),
+    [("make test", False, True), ("sed -i 1d f", False, False), ("sed -i 1d f", True, True)],
+)
+def test_a_save_while_a_call_is_open_is_not_the_calls_unless_its_command_line_accounts_for_it(
+    daemon: MemoryDaemon, command: str, traced: bool, refused: bool
+) -> None:
+    """A person declined the call and saved: the agent's next write took the lines away, and nobody was told."""
+    assert daemon.call(NATIVE_TOOL, daemon.ann, moment="before", tool="Bash", call="c1", command=command)["ok"]
+    saved = daemon.outside("f", OLD + b"a person's\n")
+    if traced:  # to another process
+        daemon.note(WriteAttributed((saved,), 0, "traced"))
+    reply = before(daemon, daemon.ann, "f", whole=True)
+    assert reply["ok"] is not refused
+    assert reply.get("error", "") == ("stale_file" if refused else "")
 
 
 @pytest.mark.parametrize("command", ["(sleep 9; sed -i s/three/3/ f) &", "nohup sed -i s/three/3/ f"])
