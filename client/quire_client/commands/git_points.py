@@ -57,8 +57,8 @@ def lacking(paths: Sequence[str], folder: Path, environ: Mapping[str, str]) -> l
     return [path for path in paths if path not in known]
 
 
-def staged(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the list of files that differ between HEAD and git's index, followed by their patch without context
+def staged(folder: Path, environ: Mapping[str, str], commit: str = "HEAD") -> str:
+    """Return the list of files that differ between `commit` and git's index, followed by their patch without context
     lines, with renames.
     """
     words = [
@@ -74,7 +74,7 @@ def staged(folder: Path, environ: Mapping[str, str]) -> str:
         *RENAMES,
     ]
     own = ("-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")
-    words += ["--src-prefix=a/", "--dst-prefix=b/", "HEAD"]
+    words += ["--src-prefix=a/", "--dst-prefix=b/", commit]
     return git_output(words, folder, environ, own=own, index=_index(folder, environ))
 
 

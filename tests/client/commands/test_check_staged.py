@@ -107,6 +107,35 @@ def test_lines_of_others_are_named_and_the_status_is_1(quire: Quire, repository:
     assert quire("check-staged", "--writer", "ada", diff=own, blame=wrote).status == 0
 
 
+def test_in_a_merge_only_lines_count_that_neither_side_has(quire: Quire, repository: Path) -> None:
+    """The pre-commit hook refused an agent's merge for the lines of the other branch, and for its own resolution."""
+
+    def git(*words: str, fails: bool = False) -> None:
+        names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        assert bool(subprocess.run(["git", *names, *words], cwd=repository, capture_output=True).returncode) is fails
+
+    git("checkout", "-q", "-b", "side")
+    git("commit", "-qam", "side")
+    git("checkout", "-q", "-b", "other", "HEAD~1")
+    (repository / "a.py").write_text("uno\ntwo\n")
+    git("commit", "-qam", "other")
+    git("merge", "side", fails=True)
+    (repository / "a.py").write_text("both\ntwo\nend\nmore\n")
+    git("add", "a.py")
+    ada = {"id": "w1", "type": "", "agent": "ada", "agent_session": "s"}
+    lines = [{"line": 1, "text": "both", "writer": ada}, {"line": 4, "text": "more", "writer": {**ada, "agent": "ben"}}]
+
+    def blame(asked: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "lines": lines[:1] if asked.get("writer") == "ada" else lines}
+
+    ran = quire("check-staged", "--writer", "ada", blame=blame)
+    assert (ran.out, ran.status, ran.err) == ("a.py: 1 staged line of others (ben/s)\n    +more\n", 1, "")
+    lines.pop()
+    (repository / "a.py").write_text("both\ntwo\nend\n")
+    git("add", "a.py")
+    assert quire("check-staged", "--writer", "ada", blame=blame).status == 0
+
+
 def test_staged_lines_are_shown_as_they_are_and_the_rest_is_counted(quire: Quire, repository: Path) -> None:
     (repository / "a.py").write_text("one\ntwo\n\tif x:\n\t\ta  =  1  # \x1b[31m\n    b\n" + "c\n" * 4)
     subprocess.run(["git", "add", "a.py"], cwd=repository, check=True)

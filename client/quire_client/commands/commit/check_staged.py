@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from quire_client.cli import render
 from quire_client.commands import COMMIT, RENAMED, Command, Invocation, Option, Usage, commit_named, in_commit, staged
 from quire_client.commands.history import whole
-from quire_journal.model import is_escaped, journal_path, percent_escaped, shown_path
+from quire_journal.model import DURING, is_escaped, journal_path, percent_escaped, shown_path
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -20,6 +20,9 @@ UNKNOWN: Final = "unknown"
 MOST_FILES: Final = 200
 MOST_SHOWN: Final = 5
 WIDEST: Final = 200
+
+MERGED: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD")
+"""Names of the commit whose lines git is about to commit besides those of HEAD."""
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _FILE: Final = "diff --git "
@@ -70,11 +73,16 @@ def run(call: Invocation) -> int:
     if not index:
         call.say("Nothing is staged.")
         return 0
+    merged = next((name for name in MERGED if commit_named(name, call.place.root, call.environ)), "")
     writer = call.options.get("writer") or call.options.get("agent") or call.environ.get("QUIRE_AGENT") or "me"
     asked = {"from": COMMIT + head, "writer": writer, "alone": "apart", "context": 0}
     asked |= call.stated((), (), ("probable",))
     doubtful: list[dict[str, Any]] = []
     with call.connect() as client:
+        if merged:
+            brought = parsed(staged(call.place.root, call.environ, merged))
+            found = [*_told_of_merge(client, index, brought, writer, "probable" in asked)]
+            return _answer(call, writer, found, [])
         reply = client.call("diff", asked)
         if reply.get("error") == "not_found":  # a writer without a record, as an agent that has only read
             call.say(render.said(reply["message"]))
@@ -92,6 +100,18 @@ def run(call: Invocation) -> int:
             own |= _by_path(whole(client, client.call("diff", asked), asked))
             others = [*_told(client, index, own, known, before)]
             doubtful, found = [*_without(found, others)], others
+    status = _answer(call, writer, found, doubtful)
+    if status:
+        probable = " --probable" if "probable" in call.options else ""
+        call.say(
+            f"`git restore --staged PATH`, then `quire patch --writer {writer}{probable} | git apply --cached` stages "
+            "the rest."
+        )
+    return status
+
+
+def _answer(call: Invocation, writer: str, found: Sequence[dict[str, Any]], doubtful: Sequence[dict[str, Any]]) -> int:
+    """Print the staged changes of others and those that are only probably the writer's; return the exit status."""
     lines = [{**one, "shown": one["shown"][:MOST_SHOWN]} for one in (*found, *doubtful)]
     if call.json:
         call.put(render.as_json({"ok": not lines, "writer": writer, "files": lines}) + "\n")
@@ -107,12 +127,6 @@ def run(call: Invocation) -> int:
                 print(f"    and {more} more")
     if doubtful:
         call.say("What is only probable is let through with --probable.")
-    if lines:
-        probable = " --probable" if "probable" in call.options else ""
-        call.say(
-            f"`git restore --staged PATH`, then `quire patch --writer {writer}{probable} | git apply --cached` stages "
-            "the rest."
-        )
     return FOUND if lines else 0
 
 
@@ -192,6 +206,28 @@ def _told(
         yield {"path": path, "lines": len(added) + len(removed), "writers": writers, "shown": shown}
 
 
+def _told_of_merge(
+    client: Client, index: Sequence[StagedFile], brought: Sequence[StagedFile], writer: str, probable: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each file with lines of other writers that neither HEAD nor the other commit of a merge has.
+    `brought`: the files that differ between that commit and the index. What a merge removes is nobody's.
+    """
+    others = {file.path: Counter(text for hunk in file.hunks for text in hunk.added) for file in brought}
+    for path, hunks, _ in index:
+        new = Counter(text for hunk in hunks for text in hunk.added) & others.get(path, Counter())
+        if not new:
+            continue
+        own = client.call("blame", {"path": path, "writer": writer}).get("lines") or ()
+        new -= Counter(line["text"] for line in own if probable or line.get("evidence") != DURING)
+        if not new:
+            continue
+        lines = client.call("blame", {"path": path}).get("lines") or ()
+        writers = _writers((line for line in lines if line not in own), {*new})
+        shown = [f"+{text}" for text in new.elements()]
+        path = percent_escaped(path) if is_escaped(path) else path
+        yield {"path": path, "lines": len(shown), "writers": writers, "shown": shown}
+
+
 def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[list[str], list[str]]:
     """Return (removed lines, added lines) of the hunks that are not in the writer's own hunks."""
     removed, added = list[str](), list[str]()
@@ -267,7 +303,8 @@ COMMAND = Command(
     arguments="",
     about="Compares git's index with HEAD, and with the changes of one writer alone: the caller's, or --writer WHO's.\n"
     "Where lines of others are staged, it names them, and the exit status is 1: a line in a pre-commit hook of yours.\n"
-    "It looks at the files as they are now; a line of yours that you have changed again since is not found.",
+    "It looks at the files as they are now; a line of yours that you have changed again since is not found.\n"
+    "In a merge, a cherry-pick or a rebase only lines count that neither of the two commits has.",
     example="quire check-staged --writer claude-code",
     run=run,
     options=(
