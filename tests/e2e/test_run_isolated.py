@@ -94,7 +94,7 @@ def look(event, arguments):
         passed += os.getsid(0) == os.getpid()  # only the lander leads a session
         if passed == number:
             passed += 1
-            os.kill(first if whom == "run" else os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid() if whom == "lander" else first, signal.SIGKILL)
 
 
 sys.addaudithook(look)
@@ -397,6 +397,29 @@ def test_a_daemon_that_is_killed_meanwhile_costs_nothing(scene: Live, tmp_path: 
     assert process.returncode == 0
     assert "b.txt changed by it" in said
     assert scene.read("b.txt") == b"new\n"
+
+
+@pytest.mark.parametrize("whom", ["run", "daemon"])
+def test_an_agent_known_by_its_process_stays_the_writer_when_that_is_no_longer_known(
+    scene: Live, whom: str, tmp_path: Path
+) -> None:
+    """A daemon forgets the processes of agents when it ends, and a lander has none above it when `quire run` ended."""
+    agent = scene.connect("ada", "s7")
+    ok(agent.call("native", {"moment": "turn", "prompt": "fix"}))
+    flag = tmp_path / "flag"
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    where = ["1" if whom == "run" else "999", "--state-dir", os.fspath(scene.state_dir), "run", "--isolated"]
+    command = [sys.executable, "-c", STEPPED, whom, *where, "sh", "-c", f"mkdir -p build; echo new > b.txt; {wait}"]
+    process = subprocess.Popen(command, cwd=scene.root, stderr=subprocess.PIPE, text=True)
+    eventually("the command", flag.exists)
+    if whom == "daemon":
+        os.kill(ok(agent.call("status", {}))["pid"], signal.SIGKILL)
+    flag.unlink()
+    _, said = process.communicate(timeout=60)
+    assert scene.read("b.txt") == b"new\n", said
+    record = ok(agent.call("log", {"path": "b.txt", "limit": 1}))["records"][0]
+    assert (record["writer"]["agent"], record["writer"]["agent_session"]) == ("ada", "s7"), said
+    ok(agent.call("native", {"moment": "session_end"}))
 
 
 def test_a_signal_to_the_run_reaches_the_command(scene: Live, tmp_path: Path) -> None:

@@ -204,6 +204,13 @@ class Invocation:
     def caller(self) -> tuple[str, str]:
         return self._named[:2]
 
+    def name_caller(self, writer: Mapping[str, Any]) -> None:
+        """Give the caller of later calls the name of this writer, unless it has one: the daemon knows an agent by its
+        process only as long as both live.
+        """
+        if self.caller == ("", ""):
+            self.options = {**self.options, "agent": writer["agent"], "session": writer["agent_session"]}
+
     @property
     def _named(self) -> tuple[str, str, str]:
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))

@@ -1,6 +1,7 @@
 """`run`: a command that `quire run` starts, so that its writes have a writer and its exit status is recorded.
 
-* `begin`: a burst begins, and the command is announced with the process id of `quire run`. Writes of its descendant
+* `begin`: a burst begins, and the command is announced with the process id of `quire run`. The reply names the caller,
+  who may be known by that process only. Writes of its descendant
   processes are traced; without tracing, the files are derived from the command line, as for an agent's shell call.
 * `end`: writes since `begin` are attributed, and the exit status is recorded. The reply names the files that the
   command changed, those that git wrote because the command ran it, those that other writers changed, and those whose
@@ -101,7 +102,8 @@ def _begin(params: RunParams, world: World) -> Decision:
         *(number, world.who.writer, (), (), command, world.who.process),
         owner=world.who.key,
     )
-    reply = {"ok": True, "message": f"{label}: burst {number} has begun.", "burst": number, "upto": upto}
+    message, owner = f"{label}: burst {number} has begun.", world.writer_json(world.who.writer)
+    reply = {"ok": True, "message": message, "burst": number, "upto": upto, "owner": owner}
     return Decision(reply, [begun], announced=announced if takes else None)
 
 

@@ -228,23 +228,26 @@ def _isolated(call: Invocation) -> int:
             end = view.run(call.arguments, Path.cwd(), _environment(call))
         except (CannotIsolate, OSError) as error:
             return _refused(call, _failed("cannot_isolate", error))
+        call.name_caller(begun["owner"])
         if end.signal:
             call.say(f"quire: The command was ended by signal {end.signal}; nothing of it has landed.")
             return _ended(call, begun["burst"], end.status)
-        return _landed(call, view, root, begun["burst"], end.status)
+        return _landed(call, view, root, begun, end.status)
 
 
-def _landed(call: Invocation, view: CopyOnWriteView, root: Path, burst: int, status: int) -> int:
+def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[str, Any], status: int) -> int:
     """Land what the command changed, tell of it, and return the exit status. A kill of this process does not end that,
     so that the tree is never between before and after.
     """
     from quire_client.isolation import Transfer, outliving
 
+    burst, told = begun["burst"], {name: begun["owner"].get(name, "") for name in ("turn", "model")}
     with contextlib.ExitStack() as stack:
         connected = functools.cache(lambda: stack.enter_context(call.connect()))
 
         def ask(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-            return connected().call(tool, arguments)  # only now: the process that lands needs a connection of its own
+            # only now: the process that lands needs a connection of its own
+            return connected().call(tool, arguments, **told)
 
         transfer = Transfer(ask, root, view.upper, burst, view.began_ns)
 
