@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from disks import small_disk
 from live import Live, caught_up, eventually, ok, verified
 from quire_client.isolation.overlay import PREFIX, CannotIsolate, CopyOnWriteView
 from quire_client.transport.errors import NoDaemon
@@ -285,6 +286,24 @@ def test_what_cannot_land_is_kept(scene: Live, tmp_path: Path) -> None:
     assert ran(scene, "true")[0] == 0
     assert (kept / "b.txt").exists(), "the next run removes only what runs left that were killed"
     shutil.rmtree(kept)
+
+
+def test_on_a_disk_without_room_for_all_nothing_lands(scene: Live, daemon, tmp_path: Path) -> None:
+    """The recorded files would have room, the ignored ones would not."""
+    with small_disk(tmp_path / "disk", 8) as disk:
+        fresh: Live = daemon(disk / "checkout")
+        (fresh.root / ".git").mkdir()  # which makes the folder a workspace
+        fresh.write(".gitignore", "build/\n")
+        fresh.write("b.txt", "one\n")
+        before = whole(fresh.root)
+        make = "echo new > b.txt; mkdir build; head -c 5M /dev/zero > build/one; head -c 5M /dev/zero > build/two"
+        status, said = ran(fresh, "sh", "-c", make)
+        assert (status, whole(fresh.root)) == (1, before), said
+        kept = Path(said.partition("it is kept in ")[2].splitlines()[0].rstrip("."))
+        assert (kept / "b.txt").read_bytes() == b"new\n"
+        assert "the disk of the checkout has room for" in said
+        shutil.rmtree(kept)
+        fresh.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = face(
         __name__,
-        transfer="Transfer",
+        transfer="NotLanded Transfer",
         survivor="outliving",
         overlay="CannotIsolate CopyOnWriteView",
     )

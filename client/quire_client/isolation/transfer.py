@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -32,6 +32,14 @@ TRIES: Final = 3
 
 WAITS: Final = 30
 """Number of calls that may find the same call unfinished; about as many seconds."""
+
+
+class NotLanded(Exception):
+    """The changes do not land, and are in the copy as before."""
+
+    def __init__(self, reply: Mapping[str, Any]) -> None:
+        super().__init__(reply.get("message", ""))
+        self.reply = reply  # a refusal
 
 
 class Transfer:
@@ -66,20 +74,30 @@ class Transfer:
         """True if the command changed nothing."""
         return not self._changes and not os.path.lexists(self._upper / ".git")
 
+    def require_room(self) -> None:
+        """Raise NotLanded if the disk of the checkout has no room for all that changed."""
+        needed, found = sum(change.size for change in self._changes), os.statvfs(self._root)
+        free = found.f_bavail * found.f_frsize
+        if needed > free:
+            message = f"What the command changed has {needed} bytes; the disk of the checkout has room for {free}."
+            raise NotLanded({"ok": False, "error": "disk_full", "message": message})
+
     def land(self) -> list[str]:
-        """Copy all changes into the checkout; return a sentence for each change that could not be copied unchanged."""
+        """Copy all changes into the checkout; return a sentence for each change that could not be copied unchanged.
+
+        Raises NotLanded if the daemon refuses.
+        """
         self.clear()
         self.brought = []
         told = [f"{change.path} is no file, and was left out." for change in self._changes if change.kind == "special"]
-        told += [f"{one.path}: a file has the name of a folder above it; {self._kept([one])}" for one in self._blocked]
         for number, portion in enumerate(self._portions(self._recorded)):
             files = [self._landed(path, self._recorded[path]) for path in portion]
             reply = self._answer({"burst": self._burst, "files": files, "idempotency_key": f"{self._burst}-{number}"})
             if not reply.get("ok"):
-                told.append(f"{reply.get('message')} {self._kept([self._recorded[path] for path in portion])}")
-                continue
+                raise NotLanded(reply)
             told += self._tell(reply, self._recorded)
             told += [said for path in reply["ignored"] if (said := self._bring_ignored(self._recorded[path]))]
+        told += [f"{one.path}: a file has the name of a folder above it; {self._kept(one)}" for one in self._blocked]
         asked = {"burst": self._burst, "files": [], "asked": [*self._large]}
         ignored = self._answer(asked).get("ignored", ()) if self._large else ()
         for path, change in self._large.items():
@@ -142,16 +160,14 @@ class Transfer:
             if file["outcome"] == "beside":
                 yield f"{file['path']}: {file['why']}; the command's version is {file['beside']}."
             elif file["outcome"] == "stays":
-                change = by_path[file["path"]]
-                kept = f"; {self._kept([change])}" if change.kind == "file" else "; it stays as it is."
-                yield f"{file['path']}: {file['why']}{kept}"
+                yield f"{file['path']}: {file['why']}; {self._kept(by_path[file['path']])}"
 
     # ── past the daemon ──
 
     def _bring_ignored(self, change: ChangedPath) -> str:
         target = self._root / change.path
         if change.kind != "gone" and target.is_dir() and not target.is_symlink():
-            return f"{change.path}: a folder is there; {self._kept([change])}"
+            return f"{change.path}: a folder is there; {self._kept(change)}"
         return self._bring(change)
 
     def _bring(self, change: ChangedPath) -> str:
@@ -168,7 +184,7 @@ class Transfer:
         if not self._is_others(target):  # looked at last, as a copy takes its time
             copied.replace(target)
         elif not _is_same(copied, target):
-            return f"{change.path}: others changed it meanwhile; {self._kept([change])}"
+            return f"{change.path}: others changed it meanwhile; {self._kept(change)}"
         self._tell_brought(target)
         return ""
 
@@ -193,7 +209,7 @@ class Transfer:
         if journal_path(change.path) not in self._large_before:
             return self._bring(change) or f"{change.path} landed; it is too large to be recorded as the command's."
         same = _is_same(self._upper / change.path, self._root / change.path)
-        return "" if same else f"{change.path}: it is too large to be merged; {self._kept([change])}"
+        return "" if same else f"{change.path}: it is too large to be merged; {self._kept(change)}"
 
     def _repository(self) -> list[str]:
         """Copy a `.git` that the command made into the checkout; return a sentence if it had to get another name. A
@@ -215,19 +231,15 @@ class Transfer:
         named = os.path.relpath(target, self._root)
         return [] if named == ".git" else [f".git: others made one meanwhile; the command's version is {named}."]
 
-    def _kept(self, changes: Sequence[ChangedPath]) -> str:
-        names = []
-        for change in changes:
-            if change.kind != "file":
-                continue
-            target = self._free_name(change.path)
-            self._tell_brought(target)
-            if not os.path.lexists(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                self._copied(change).replace(target)
-            names.append(os.path.relpath(target, self._root))
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        return f"the command's version is {shown}." if names else "it stays as it is."
+    def _kept(self, change: ChangedPath) -> str:
+        if change.kind != "file":
+            return "it stays as it is."
+        target = self._free_name(change.path)
+        self._tell_brought(target)
+        if not os.path.lexists(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._copied(change).replace(target)
+        return f"the command's version is {os.path.relpath(target, self._root)}."
 
     def _free_name(self, path: str) -> Path:
         """Return the name beside `path` for the command's version, where nothing is but that version."""

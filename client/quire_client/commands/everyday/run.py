@@ -239,7 +239,7 @@ def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[
     """Land what the command changed, tell of it, and return the exit status. A kill of this process does not end that,
     so that the tree is never between before and after.
     """
-    from quire_client.isolation import Transfer, outliving
+    from quire_client.isolation import NotLanded, Transfer, outliving
 
     burst, told = begun["burst"], {name: begun["owner"].get(name, "") for name in ("turn", "model")}
     with contextlib.ExitStack() as stack:
@@ -260,11 +260,14 @@ def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[
             return _ended(call, burst, status)
         stack.callback(transfer.clear)
         try:
+            transfer.require_room()
             done = outliving(land)
             return land() if done is None else done
-        except BaseException:
+        except BaseException as error:
             if not transfer.landed:
                 call.say(f"quire: Not all of what the command changed has landed; it is kept in {view.keep()}.")
+            if isinstance(error, NotLanded):
+                return call.answer(error.reply, lambda reply: "")
             raise
 
 
