@@ -330,6 +330,29 @@ def test_a_signal_takes_effect_when_all_has_landed(scene: Live, tmp_path: Path, 
     assert not copy.exists()
 
 
+def test_a_second_interrupt_ends_the_landing_and_keeps_what_the_command_made(scene: Live, tmp_path: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
+    flag = tmp_path / "flag"
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    process = begun(scene, "sh", "-c", f"echo mine > b.txt; {wait}")
+    eventually("the command", flag.exists)
+    daemon = ok(scene.connect("eve").call("status", {}))["pid"]
+    os.kill(daemon, signal.SIGSTOP)
+    flag.unlink()
+    landing = eventually("the end of the command", lambda: lander(process))
+    eventually("the landing", lambda: is_waiting(landing) and is_waiting(process.pid))
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        eventually("the signal", lambda: process.poll() is not None or not pending(process.pid))
+    _, said = process.communicate(timeout=60)
+    os.kill(daemon, signal.SIGCONT)
+    assert process.returncode == 130, said
+    assert scene.died(landing)
+    kept = Path(said.partition("it is kept in ")[2].splitlines()[0].rstrip("."))
+    assert ((kept / "b.txt").read_bytes(), scene.read("b.txt")) == (b"mine\n", b"one\n")
+    shutil.rmtree(kept)
+
+
 @pytest.mark.parametrize("whom", ["run", "command"])
 def test_what_is_killed_leaves_the_tree_as_it_was_and_nothing_behind(scene: Live, tmp_path: Path, whom: str) -> None:
     flag = tmp_path / "flag"
