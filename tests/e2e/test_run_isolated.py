@@ -506,6 +506,35 @@ def test_links_land_and_a_file_that_became_a_folder_is_kept_beside(scene: Live) 
     shutil.rmtree(kept.parent.parent)
 
 
+@pytest.mark.parametrize("whose", ["command", "others"])
+def test_nothing_lands_behind_a_link(scene: Live, whose: str, tmp_path: Path) -> None:
+    """The command, or others meanwhile, put a folder in place of a link, or the reverse."""
+    scene.write(".gitignore", "build/\nout\nout.run-*\n")
+    away, out, flag = tmp_path / "away", scene.root / "out", tmp_path / "flag"
+    away.mkdir()
+    (away / "old").write_text("old\n")
+    if whose == "command":
+        out.symlink_to(away)
+    else:
+        scene.write("out/old", "old\n")
+    caught_up(scene.connect("eve"))
+    time.sleep(0.05)
+    make = "rm -r out; mkdir out; echo mine > out/new"
+    wait = f"touch {flag}; while [ -e {flag} ]; do sleep 0.02; done"
+    process = begun(scene, "sh", "-c", f"{make}; {wait}")
+    eventually("the command", flag.exists)
+    if whose == "others":
+        shutil.rmtree(out)
+        out.symlink_to(away)
+    flag.unlink()
+    _, said = process.communicate(timeout=60)
+    assert {path.name: path.read_bytes() for path in away.iterdir()} == {"old": b"old\n"}, said
+    (beside,) = scene.root.glob("out.run-*/new")
+    assert (beside.read_bytes(), out.readlink()) == (b"mine\n", away), said
+    shutil.rmtree(beside.parent)
+    out.unlink()
+
+
 def test_a_command_runs_in_the_current_folder_as_without_isolation(scene: Live, tmp_path: Path) -> None:
     """The option -C names a workspace; it is no change of folder."""
     (scene.root / "sub").mkdir()

@@ -65,6 +65,8 @@ def _gone(root: Path, path: str) -> Iterator[ChangedPath]:
 
 
 def _within(root: Path, path: str) -> Iterator[ChangedPath]:
+    if os.path.islink(root / path):
+        return  # what is behind it is not in the checkout under this name
     for folder, folders, files in os.walk(root / path, topdown=False):
         inside = os.path.relpath(folder, root)
         yield from (ChangedPath(os.path.join(inside, name), "gone") for name in sorted((*files, *folders)))

@@ -97,7 +97,7 @@ class Transfer:
                 raise NotLanded(reply)
             told += self._tell(reply, self._recorded)
             told += [said for path in reply["ignored"] if (said := self._bring_ignored(self._recorded[path]))]
-        told += [f"{one.path}: a file has the name of a folder above it; {self._kept(one)}" for one in self._blocked]
+        told += [self._tell_blocked(one) for one in self._blocked]
         asked = {"burst": self._burst, "files": [], "asked": [*self._large]}
         ignored = self._answer(asked).get("ignored", ()) if self._large else ()
         for path, change in self._large.items():
@@ -166,6 +166,8 @@ class Transfer:
 
     def _bring_ignored(self, change: ChangedPath) -> str:
         target = self._root / change.path
+        if self._blocker(os.path.dirname(change.path)) is not None:  # by now
+            return self._tell_blocked(change)
         if change.kind != "gone" and target.is_dir() and not target.is_symlink():
             return f"{change.path}: a folder is there; {self._kept(change)}"
         return self._bring(change)
@@ -246,11 +248,19 @@ class Transfer:
         made = self._upper / path
         return next(name for name in self._names(path) if not os.path.lexists(name) or _is_same(made, name))
 
+    def _tell_blocked(self, change: ChangedPath) -> str:
+        blocker = self._blocker(os.path.dirname(change.path))
+        what = "file" if blocker is None or not os.path.islink(self._root / blocker) else "link"
+        return f"{change.path}: a {what} has the name of a folder above it; {self._kept(change)}"
+
     def _blocker(self, folder: str) -> Path | None:
-        """Return the file that has the name of `folder`, or of a folder above it; None if there is none."""
+        """Return the file or link that has the name of `folder`, or of a folder above it; None if there is none.
+
+        The folder behind a link is another one, perhaps outside of the checkout.
+        """
         above = [Path(folder), *Path(folder).parents][-2::-1]  # from the top
         there = takewhile(lambda one: os.path.lexists(self._root / one), above)
-        return next((one for one in there if not os.path.isdir(self._root / one)), None)
+        return next((one for one in there if not stat.S_ISDIR((self._root / one).lstat().st_mode)), None)
 
     def _names(self, path: str) -> Iterator[Path]:
         blocker = self._blocker(os.path.dirname(path))
