@@ -306,6 +306,16 @@ def test_on_a_disk_without_room_for_all_nothing_lands(scene: Live, daemon, tmp_p
         fresh.close()
 
 
+def test_what_cannot_even_be_listed_is_kept(scene: Live) -> None:
+    """Here a path of more bytes than the kernel takes."""
+    deep = "import os; [(os.mkdir('d' * 200), os.chdir('d' * 200)) for _ in range(30)]; open('f', 'w')"
+    status, said = ran(scene, sys.executable, "-c", deep)
+    assert (status, len(tree(scene))) == (70, 3), said
+    kept = Path(said.partition("it is kept in ")[2].splitlines()[0].rstrip("."))
+    assert (kept / ("d" * 200)).is_dir()
+    shutil.rmtree(kept)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_takes_effect_when_all_has_landed(scene: Live, tmp_path: Path, number: signal.Signals) -> None:
     """The daemon stands still, so that the signal comes while the run waits for it."""

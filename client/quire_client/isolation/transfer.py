@@ -51,7 +51,6 @@ class Transfer:
     def __init__(self, call: Call, root: Path, upper: Path, burst: int, began_ns: int) -> None:
         self._call, self._root, self._upper, self._burst, self._began_ns = call, root, upper, burst, began_ns
         self.brought: list[str] = []  # paths that this module wrote or removed, as the journal spells them
-        self.landed = False  # all of it
         self._scratch = root / ".quire" / f"landing-{burst}"  # on its file system, and watched by nobody
         self._has_own = self._scratch.parent.exists()
         self._has_repository = os.path.lexists(root / ".git")
@@ -106,7 +105,6 @@ class Transfer:
         self._folders()
         told += self._repository()
         self.clear()
-        self.landed = True
         return told
 
     def clear(self) -> None:

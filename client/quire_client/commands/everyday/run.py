@@ -225,10 +225,11 @@ def _isolated(call: Invocation) -> int:
             if not begun.get("ok"):
                 return _refused(call, begun)
             above.enter_context(_signals_held())  # from the end of the command until the copy is removed
-            end = view.run(call.arguments, Path.cwd(), _environment(call))
+            environ = _environment(call)
+            call.name_caller(begun["owner"])
+            end = view.run(call.arguments, Path.cwd(), environ)
         except (CannotIsolate, OSError) as error:
             return _refused(call, _failed("cannot_isolate", error))
-        call.name_caller(begun["owner"])
         if end.signal:
             call.say(f"quire: The command was ended by signal {end.signal}; nothing of it has landed.")
             return _ended(call, begun["burst"], end.status)
@@ -242,6 +243,7 @@ def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[
     from quire_client.isolation import NotLanded, Transfer, outliving
 
     burst, told = begun["burst"], {name: begun["owner"].get(name, "") for name in ("turn", "model")}
+    is_whole = False
     with contextlib.ExitStack() as stack:
         connected = functools.cache(lambda: stack.enter_context(call.connect()))
 
@@ -249,22 +251,24 @@ def _landed(call: Invocation, view: CopyOnWriteView, root: Path, begun: Mapping[
             # only now: the process that lands needs a connection of its own
             return connected().call(tool, arguments, **told)
 
-        transfer = Transfer(ask, root, view.upper, burst, view.began_ns)
-
         def land() -> int:
-            for line in transfer.land():
+            nonlocal is_whole
+            lines, is_whole = transfer.land(), True
+            for line in lines:
                 call.say(f"quire: {render.one_line(line, 400)}")
             return _ended(call, burst, status, transfer.brought)
 
-        if transfer.is_empty:
-            return _ended(call, burst, status)
-        stack.callback(transfer.clear)
         try:
+            transfer = Transfer(ask, root, view.upper, burst, view.began_ns)
+            stack.callback(transfer.clear)
+            if transfer.is_empty:
+                is_whole = True
+                return _ended(call, burst, status)
             transfer.require_room()
             done = outliving(land)
             return land() if done is None else done
         except BaseException as error:
-            if not transfer.landed:
+            if not is_whole:
                 call.say(f"quire: Not all of what the command changed has landed; it is kept in {view.keep()}.")
             if isinstance(error, NotLanded):
                 return call.answer(error.reply, lambda reply: "")
