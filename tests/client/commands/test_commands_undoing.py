@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import WRITER, Quire
@@ -219,11 +220,14 @@ def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Q
 def test_where_a_run_is_in_the_way_the_undo_of_it_is_named(quire: Quire) -> None:
     """An undo of what a formatter had reformatted led to markers only."""
     conflict = {"writer": WRITER, "version": "v9", "lines": [{"start": 3, "end": 3}], "why": "lines", "run": 16}
-    plan = {"ok": True, "message": "Plan.", "files": [{"path": "a.py", "action": "none", "conflicts": [conflict]}]}
+    file: dict[str, Any] = {"path": "a.py", "action": "none", "conflicts": [conflict]}
+    plan = {"ok": True, "message": "Plan.", "files": [file]}
     assert quire("undo", "--plan", undo=plan).out.splitlines()[2:] == [
         "          conflict: alice/s1 built on it with v9 (line 3)",
         "          it was a command: `quire undo --burst 16` takes it back, and then this goes, too",
     ]
+    file["conflicts"].append({"writer": {"id": "outside"}, "version": "v10", "why": "lines", "lines": []})
+    assert "it was a command" not in quire("undo", "--plan", undo=plan).out, "as that would not be enough"
 
 
 def test_redo_takes_the_same_choice(quire: Quire) -> None:

@@ -170,6 +170,12 @@ def test_an_undo_is_named_with_the_calls_that_it_took_back(told: dict[str, Any],
     assert f"- {said}\n  - `clock.py`" in quire("report", "ada", stories=page, diff=DIFF).out
 
 
+def test_a_command_of_git_that_failed_is_reported_as_failed(quire: Quire) -> None:
+    told = {"ok": True, "stories": [ADAS[0] | {"failed": True}, ADAS[1]], "next": None}
+    ran = quire("report", "v6..v30", stories=told, diff=DIFF)
+    assert "- `git commit -m x`, failed\n" in ran.out
+
+
 def test_what_git_ignores_is_no_part_of_a_report(quire: Quire, site: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=site, check=True)
     (site / ".gitignore").write_text("cache/\n")

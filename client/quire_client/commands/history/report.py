@@ -270,7 +270,7 @@ def _done(story: Mapping[str, Any], mine: bool) -> Iterator[str]:
     undone = ", ".join(map(str, story.get("undone", ())))
     said = {
         "turn": _word(prompt) or ("a turn" if is_turn(story) else "work outside of turns"),
-        "git": _code(story_title(story)),
+        "git": f"{_code(story_title(story))}{', failed' if story.get('failed') else ''}",
         "run": f"{_code(story_title(story))}{_outcome(story)}",
         "undo": _word(story.get("how", "undo")) + (f" of {undone}" if undone else ""),
         "checkpoint": f"checkpoint {_word(story.get('name', ''))}",
@@ -332,6 +332,6 @@ COMMAND = Command(
     run=run,
     options=(
         *stretch("what was done after it", "what was done up to it"),
-        Option("with-prompts", "", "with what people asked agents for, and agents' command lines"),
+        Option("with-prompts", "", "with what people asked agents for, and agents' commands; git's are told anyway"),
     ),
 )
