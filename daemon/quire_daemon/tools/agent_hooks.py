@@ -105,6 +105,9 @@ MOST_TOLD: Final = 5
 MOST_WRITERS: Final = 3
 """Maximum number of writers of one file with news."""
 
+MOST_CHANGES: Final = 5
+"""Maximum number of changes of one file in one reply."""
+
 MOST_LOOKED_AT: Final = 40
 MOST_BURSTS: Final = 500
 
@@ -462,8 +465,8 @@ def _news(
     world: World, after: int, burst: Burst | None, own: Set[int] = frozenset()
 ) -> tuple[list[dict[str, Any]], int]:
     """Return (changes of other writers after record `after` to files that this session has read, number of files left
-    out): the newest change of each writer, the files changed last first. Their `touches` relates to the lines that
-    `burst` wrote, or else to the lines that the session read.
+    out). Of each file the list has the newest change of each writer and other new ones; the file changed last is first.
+    Their `touches` relates to the lines that `burst` wrote, or else to the lines that the session read.
     """
     found: list[tuple[str, Shown, Version | None, list[Version]]] = []
     for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
@@ -484,7 +487,9 @@ def _news(
         lines = _written_in(burst, path, seen.news_after, world) or CallerLines(seen.lines, base, shown=True)
         about = {"path": path, "since": version_token(seen.news_after)}
         newest = {world.history.caller_of(version.writer): version for version in by_others}
-        each = sorted(newest.values(), key=lambda version: version.seq)[-MOST_WRITERS:]
+        some = sorted(newest.values(), key=lambda version: version.seq)[-MOST_WRITERS:]
+        some += [version for version in reversed(by_others) if version not in some][: MOST_CHANGES - len(some)]
+        each = sorted(some, key=lambda version: version.seq)
         told += [{**about, **e} for e in changes_told(world.history, path, each, lines)]
     return told, max(len(found) - MOST_TOLD, 0)
 

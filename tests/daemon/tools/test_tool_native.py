@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memory_daemon import MemoryDaemon, lines
 from quire_daemon.config.settings import Hooks, Settings
 from quire_daemon.core.decision import Who
-from quire_daemon.tools.agent_hooks import NATIVE_TOOL
+from quire_daemon.tools.agent_hooks import MOST_CHANGES, NATIVE_TOOL
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.leases.tool import CLAIM_TOOL
 from quire_daemon.tools.read import READ_TOOL
@@ -155,6 +155,17 @@ def test_news_is_told_once_and_at_each_new_turn_until_the_agent_reads(daemon: Me
     assert told(daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")) == ["f"]
     read(daemon, daemon.ann)
     assert told(daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")) == []
+
+
+def test_news_of_a_file_has_several_changes_of_one_writer(daemon: MemoryDaemon) -> None:
+    """Of two saves an agent was told the lines of the last one alone."""
+    daemon.outside("f", OLD.replace(b"two", b"TWO"))
+    daemon.outside("f", OLD.replace(b"two", b"TWO").replace(b"seven", b"SEVEN"))
+    news = daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")["news"]
+    assert [(one["path"], one["lines"]) for one in news] == [("f", [[2, 2]]), ("f", [[7, 7]])]
+    for number in range(9):
+        daemon.outside("f", OLD + lines(str(number)))
+    assert len(daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")["news"]) == MOST_CHANGES
 
 
 def test_news_of_a_renamed_file_has_the_name_that_it_has_now(daemon: MemoryDaemon) -> None:
