@@ -57,7 +57,9 @@ def git_commit(name: str, folder: Path, environ: Mapping[str, str]) -> GitCommit
 
 
 def _names(fields: Sequence[str]) -> list[tuple[str, str]]:
-    """Return (path, old path, "" unless renamed) of each file in git's list of files with their status."""
+    """Return (path, old path) of each file in the fields of `git diff-tree -z --name-status`. Old path: "" unless
+    renamed.
+    """
     found, left = list[tuple[str, str]](), iter(fields)
     for status in left:
         if status:

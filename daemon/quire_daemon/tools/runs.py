@@ -230,8 +230,8 @@ class _Files:
         return f"git {named.pop()}" if len(named) == 1 else "git"
 
     def json(self, world: World) -> dict[str, Any]:
-        """Return the reply's `changed`, `by_git`, `by_others` and `doubtful`, each with at most `MOST_TOLD` files, and
-        the number of files.
+        """Return the reply's `changed` (by the command), `by_git`, `by_others` and `doubtful`, each with at most
+        `MOST_TOLD` files, and the number of all its files as `changed_count` and so on.
         """
         told: dict[str, Any] = {"cut": True} if self.cut else {}
         told |= {"git": self.git} if self.by_git else {}

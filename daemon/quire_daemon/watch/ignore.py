@@ -60,8 +60,8 @@ class _Rules(msgspec.Struct, frozen=True):
     any_path: re.Pattern[str] | None
 
     def decide(self, name: str, path: str) -> bool | None:
-        """Return True if the last matching pattern ignores the path, False if it includes it; None without a match.
-        Names of folders end with "/".
+        """Return True if the last matching pattern ignores the path, False if it includes the path; None without a
+        match. Both texts have one character for each byte on disk; names of folders end with "/".
         """
         by_name = self.any_name is not None and self.any_name.fullmatch(name) is not None
         by_path = self.any_path is not None and self.any_path.fullmatch(path) is not None

@@ -158,7 +158,7 @@ class FileStager:
             self._sync(written.unnamed)
 
     def name(self, written: UnsyncedWrites) -> list[StagedWrite]:
-        """Last part of `stage`: name the files. Raises as `stage`."""
+        """Last part of `stage`: name the files in `.quire/tmp`. Raises as `stage`."""
         with self._whole(written):
             for one in written.unnamed:
                 self._name(one)

@@ -115,7 +115,7 @@ def with_bytes_escaped(said: str) -> str:
 
 
 def shown_path(entry: Mapping[str, Any]) -> str:
-    """Return the journal form of the path in an entry of a reply."""
+    """Return `path` of a reply's entry, with the prefix `%/` if it is percent-escaped."""
     path = str(entry["path"])
     return _ESCAPED + path if entry.get("path_encoding") else path
 

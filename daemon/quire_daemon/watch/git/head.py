@@ -216,8 +216,8 @@ class GitHead:
         return now_ns <= self._nameless_ns
 
     def merged_since(self, ns: int) -> str:
-        """Return the commit that a command such as a merge, which has not moved HEAD yet, wrote to the files since
-        `ns`; "" if none.
+        """Return the commit (12 digits) that a merge, cherry-pick or the like wrote to the files since `ns`, without
+        moving HEAD yet; "" if none.
         """
         commit, at_ns = self._merged
         return commit[:12] if at_ns >= ns - CLOCKS_NS else ""

@@ -222,8 +222,8 @@ class StoryFold:
     # ── the rest of stories that the page has cut ──
 
     def _read_rest(self, story: Story, reached: int) -> bool:
-        """Return True if all records of a story are read. Of an agent's or a person's story, those older than `reached`
-        are read and added here.
+        """Return True if all records of `story` are in it, False if some before seq `reached` may be missing. The
+        records of an agent's or a person's story are first read and added.
         """
         if story.form in (RUN, UNDO):
             number = int(story.key[1])

@@ -380,7 +380,7 @@ class _Walk:
         return place if place is not None and self._left[place] and place not in self._divided else None
 
     def lines(self, needed: bool) -> Iterator[WovenLine]:
-        """Return the lines of the result. `needed`: as of `alone`."""
+        """Yield the lines that the file of `alone` has; `needed` as there."""
         return (line for line, is_kept in self._kept_lines(needed) if is_kept)
 
     def lacking(self, needed: bool) -> Iterator[int]:
