@@ -148,6 +148,8 @@ def _plain(story: Story) -> str:
     hint = render.hint(story.get("hint", ""))
     if hint:
         return hint if hint.startswith("while ") else f"while {hint} ran"
+    if story.get("gone_count") and story["gone_count"] == story["files_count"]:
+        return "many files removed by other programs"
     return SAVED if story["form"] == "saves" else MANY
 
 
@@ -202,6 +204,8 @@ def story_facts(story: Story) -> Iterator[str]:
         yield f"{render.counted(count, 'write' if story.get('unread') else 'file')}{where}"
     elif story["form"] in ("turn", "run", "saves", "person", "undo") and not story.get("by_git"):
         yield "nothing left changed" if story["writes"] else "changed nothing"
+    if 0 < story.get("gone_count", 0) < count:
+        yield f"{story['gone_count']} of them removed"
     if story.get("by_git"):
         yield f"git wrote {render.counted(story['by_git'], 'file')}"
     if story.get("head_after") and story.get("head_before"):

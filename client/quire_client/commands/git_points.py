@@ -147,7 +147,7 @@ def asked_again(
         return refused
     meant = COMMIT + commit
     if names == [OF_A_PATH.get(tool)] and arguments.get("path"):
-        version = _version(client, str(arguments["path"]), commit, point)
+        version = _version(client, str(arguments["path"]), commit, point, tool == "restore")
         if not isinstance(version, str):
             return version
         meant = version
@@ -227,7 +227,7 @@ def _came(commit: str, folder: Path) -> str:
     return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.999999Z")
 
 
-def _version(client: Client, path: str, commit: str, named: str) -> Answer | str:
+def _version(client: Client, path: str, commit: str, named: str, restoring: bool) -> Answer | str:
     tree = client.call("tree", {"at": COMMIT + commit, "path": path})
     if not tree.get("ok"):
         return tree
@@ -236,6 +236,11 @@ def _version(client: Client, path: str, commit: str, named: str) -> Answer | str
     if entry is not None and entry.get("version"):
         return str(entry["version"])
     message = f"{named} has no file {path}."
+    if restoring and entry is None and entries:
+        message = (
+            f"{path} is not one file; of a commit, as {named}, one file at a time is restored. "
+            f"`git restore --source={named} -- {path}` brings them all, which Quire records."
+        )
     if entry is not None:
         then = entry["path"]
         message = f"The journal never had {then} as it is in {named}; `git show {named}:{then}` prints it."

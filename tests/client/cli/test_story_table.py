@@ -116,6 +116,10 @@ def test_many_files_are_cut_and_counted() -> None:
 def test_a_crowd_and_a_git_operation_are_one_line() -> None:
     crowd = story("crowd", [], files_count=510, folders=["out/"], hint="git: index.lock was held")
     assert shown(crowd) == ["outside  while git ran  510 files in out/"]
+    removed = story("crowd", [], files_count=30, folders=["out/"], gone_count=30)
+    assert shown(removed) == ["outside  many files removed by other programs  30 files in out/"]
+    some = story("crowd", [], files_count=30, folders=["out/"], gone_count=3)
+    assert shown(some) == ["outside  many files by other programs  30 files in out/  3 of them removed"]
     git = story("git", [], files_count=3, folders=["src/"], commands=["checkout -q main"], failed=True)
     git |= {"head_before": "dev 1111111aaaa", "head_after": "main 2222222aaaa"}
     assert shown(git) == ["git  git checkout -q main  3 files in src/  dev → main  (failed)"]

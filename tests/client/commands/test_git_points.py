@@ -140,6 +140,19 @@ def test_a_file_at_a_commit_is_the_version_with_its_bytes(quire: Quire, commits:
     assert "HEAD has no file a.py." in quire("cat", "a.py@HEAD", read_file=read, tree={"ok": True, "entries": []}).err
 
 
+def test_a_restore_of_a_folder_at_a_commit_names_gits_restore(quire: Quire, commits: list[str]) -> None:
+    """It said that the commit has no file of this name."""
+
+    def restore(args: dict[str, Any]) -> dict[str, Any]:
+        return {**POINT, "point": args["at"]}
+
+    tree = {"ok": True, "entries": [{"path": "docs/a.md", "version": "v7"}]}
+    ran = quire("restore", "docs@HEAD", restore=restore, tree=tree)
+    assert "docs is not one file; of a commit, as HEAD, one file at a time" in ran.err
+    assert "`git restore --source=HEAD -- docs`" in ran.err
+    assert commits
+
+
 def test_a_file_that_was_renamed_since_a_commit_is_that_of_its_name_there(quire: Quire, commits: list[str]) -> None:
     def read(args: dict[str, Any]) -> dict[str, Any]:
         return {**POINT, "point": args["at"]} if args["at"] != "v7" else {"ok": True, "content_base64": ""}

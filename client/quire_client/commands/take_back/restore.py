@@ -28,8 +28,8 @@ def run(call: Invocation) -> int:
 
 COMMAND = Command(
     arguments="PATH@POINT",
-    about="Writes a file, or the files of a folder or a quoted glob, as they were at POINT. Links and empty\n"
-    "folders come back where nothing is now. It is recorded and can be undone.",
+    about="Writes a file, or the files of a folder or a quoted glob, as they were at POINT (a commit of git: one\n"
+    "file). Links and empty folders come back where nothing is now. It is recorded and can be undone.",
     example="quire restore src/app.py@before-refactoring --plan",
     run=run,
     options=(Option("at", "POINT", "as it was then, in place of @POINT"), *PLANNED),

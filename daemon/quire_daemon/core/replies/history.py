@@ -223,6 +223,7 @@ class Story(Shape, frozen=True, kw_only=True):
     writes: int
     unread: Maybe[int] = UNSET  # number of unexamined writes; `files_count` then counts writes
     folders: Maybe[list[str]] = UNSET  # of many files: folders with most of them
+    gone_count: Maybe[int] = UNSET  # of a burst: files that were removed
     refused: Maybe[list[StoryRefusal]] = UNSET
     refused_count: Maybe[int] = UNSET
     commands: Maybe[list[str]] = UNSET  # of git, newest first; of a run, its own command

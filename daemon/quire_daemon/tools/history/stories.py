@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from quire_daemon.core import Decision, Tool, World, no_paths, require_in_bounds
 from quire_daemon.core.replies import StoriesReply
-from quire_daemon.tools.evidence import program_kind, tree_commands
+from quire_daemon.tools.evidence import claims, program_kind, tree_commands
 from quire_daemon.tools.history.filters import (
     Filter,
     is_about,
@@ -58,11 +58,15 @@ from quire_journal.model import (
     DURING,
     OUTSIDE,
     REGULAR,
+    SCANNED,
     TRACED,
     BurstBegun,
+    OutsideDeleted,
+    OutsideWritten,
     Record,
     Refusal,
     counted,
+    path_after,
     paths_of,
     version_token,
 )
@@ -299,6 +303,8 @@ class _Teller:
             for burst in bursts
             if burst is not None
         ]
+        gone = sum(run.last_kind == OutsideDeleted.kind for run in story.runs) if story.form == CROWD else 0
+        told |= {"gone_count": gone} if gone else {}
         program = self._program(story)
         told |= {"program": {"kind": program[0], "called": program[1]}} if program else {}
         return {**told, **({"candidates": found} if found else {}), **_hint(story)}
@@ -312,8 +318,13 @@ class _Teller:
         known = None if record is None else history.attribution(record)
         if known is not None and known.writer == OUTSIDE and known.evidence == TRACED:
             return None
+        event = None if record is None else record.event()
+        is_scanned = isinstance(event, OutsideWritten | OutsideDeleted) and event.evidence == SCANNED
+        found_path = path_after(event) if event is not None and is_scanned else ""
         bursts = [history.burst(number) for number in story.candidates] or [self._burst_of_hint(story)]
         for burst in bursts:
+            if burst is not None and found_path and not claims(burst.command, found_path):
+                continue  # saved at any time while no daemon ran
             if burst is not None and (found := program_kind(burst.command)) is not None:
                 return found
             if burst is not None and burst.form == "formatter":

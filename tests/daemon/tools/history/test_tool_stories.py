@@ -360,6 +360,30 @@ def test_a_burst_of_files_that_nothing_explains_has_no_program() -> None:
     assert "program" not in told(daemon)[0]
 
 
+@pytest.mark.parametrize(("path", "called"), [("a.py", "ruff format"), ("c.py", "")])
+def test_what_was_found_after_the_daemon_was_away_is_a_calls_only_if_its_command_line_says_so(
+    path: str, called: str
+) -> None:
+    """A person's save of another file was told as by the formatter that an agent's call ran later."""
+    daemon = MemoryDaemon()
+    ann = daemon.introduce("ann", "s1", "t1")
+    daemon.note(BurstBegun("Bash", "tool_call", 1 << 62, outside=True, command="ruff format a.py"), who=ann)
+    saved(daemon, path, hint="Bash (ann/s1)", evidence="scanned")
+    (mine,) = (story for story in told(daemon) if story["form"] == "saves")
+    assert mine.get("program", {}).get("called", "") == called
+
+
+def test_a_burst_tells_how_many_of_its_files_were_removed() -> None:
+    daemon = MemoryDaemon()
+    made = [saved(daemon, f"build/{number}.o") for number in range(20)]
+    daemon.after(60)
+    for number in range(18):
+        daemon.note(OutsideDeleted(f"build/{number}.o", "watched", made[number]))
+    removed, made_first = told(daemon)
+    assert (removed["form"], removed["files_count"], removed["gone_count"]) == ("crowd", 18, 18)
+    assert "gone_count" not in made_first
+
+
 def test_only_the_stories_of_named_versions_with_their_prompts() -> None:
     daemon = day()
     with daemon.history() as history:
