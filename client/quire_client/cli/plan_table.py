@@ -11,12 +11,21 @@ from quire_client.cli.wording import sentence, step
 
 def show_files(reply: Mapping[str, Any]) -> str:
     """Return the text of an undo's or restore's reply: each file with its action and its conflicts."""
-    lines = [sentence(render.said(reply.get("message", ""))), *_list(reply)]
+    lines = [sentence(render.said(reply.get("message", ""))), *_of_git(reply), *_list(reply)]
     if reply.get("token") and reply.get("valid", True):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
     elif reply.get("token") and any(file.get("conflicts") for file in reply.get("files") or ()):
         lines.append(f"Next: {step('plan')}.")
     return "\n".join(lines)
+
+
+def _of_git(reply: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence about the command of git whose writes are taken back."""
+    if command := reply.get("git"):
+        said = f"What `{render.one_line(render.git_command(command), 200)}` wrote."
+        if later := reply.get("git_later"):
+            said += f" `{render.one_line(render.git_command(later), 200)}` came after it, and left no file changed."
+        yield said
 
 
 def in_the_way(reply: Mapping[str, Any]) -> list[str]:

@@ -37,7 +37,7 @@ else:
             "RECORD_LOST gaps_after gaps_at gaps_before gaps_json gaps_of is_lost lost_version named "
             "require_known require_not_lost version_then warning"
         ),
-        git_moves="NAMELESS NEAR_NS STEPS command_name command_of first_word keeps_tree short_command",
+        git_moves="GitMoves NAMELESS NEAR_NS STEPS command_name command_of first_word keeps_tree short_command",
         history="History",
         line_blame="Blame CommitAnswers LineTrails blame origins_in_git",
         line_past="backwards",

@@ -99,6 +99,17 @@ class GitMoves:
         is_just_now = since_ns <= version.at_ns <= ran.ended_ns + JUST_AFTER_NS
         return f"git: {ran.command}" if is_just_now else ""
 
+    def around(self, version: Version) -> tuple[str, str]:
+        """Return (the command of git that made a version, the newest later command that may write files), as git or
+        HEAD's log has them; "" for none.
+        """
+        command = self._command_of(version)
+        if command is None:
+            return "", ""
+        later = (one for one in reversed(self._commands) if one.seq > max(command.seq, version.seq))
+        newest = next((one.ran for one in later if one is not command and not _keeps_files(one.ran)), None)
+        return command.ran.command, "" if newest is None else newest.command
+
     def made_from(self, version: Version, chain: Sequence[Version]) -> tuple[int, ...]:
         """Return the seqs of the versions in `chain` (all of the file) from which git made `version`, the likeliest
         first: the version when HEAD was last at the target commit, then those at the names in the command.
@@ -285,6 +296,10 @@ def keeps_tree(ran: GitRan) -> bool:
     """True for a checkout of the commit at which HEAD was already (`git switch -c`), which changes no file."""
     before, after = _Head.of(ran.head_before).commit, _Head.of(ran.head_after).commit
     return ran.command.startswith("checkout: ") and before == after != ""
+
+
+def _keeps_files(ran: GitRan) -> bool:
+    return keeps_tree(ran) or first_word(ran.command) == "commit"
 
 
 def _same_commit(one: str, other: str) -> bool:

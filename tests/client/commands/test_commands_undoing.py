@@ -230,6 +230,15 @@ def test_where_a_run_is_in_the_way_the_undo_of_it_is_named(quire: Quire) -> None
     assert "it was a command" not in quire("undo", "--plan", undo=plan).out, "as that would not be enough"
 
 
+def test_an_undo_of_gits_last_command_names_it(quire: Quire) -> None:
+    """A command that had left no file changed was passed over without a word."""
+    git = {"git": "checkout: moving from side to main", "git_later": "merge topic: Fast-forward"}
+    plan: dict[str, Any] = {"ok": True, "message": "Plan: 2 files to change.", "files": [], **git}
+    assert quire("undo", "--git", "last", "--plan", undo=plan).out.splitlines()[1] == (
+        "What `git checkout main` wrote. `git merge topic` came after it, and left no file changed."
+    )
+
+
 def test_redo_takes_the_same_choice(quire: Quire) -> None:
     assert quire("redo").asked == [("redo", {})]
     assert quire("redo", "--batch", "812", "--plan").asked == [("redo", {"batch": "812", "plan": True})]

@@ -80,6 +80,8 @@ class UnwoundReply(WriteReply, frozen=True, kw_only=True):
     left_out: Maybe[list[LeftOut]] = UNSET
     left_out_more: Maybe[int] = UNSET
     left_out_by_git: Maybe[int] = UNSET  # writes of git, which an undo of `outside` leaves out
+    git: Maybe[str] = UNSET  # of git's last command: the command whose writes are undone
+    git_later: Maybe[str] = UNSET  # a later command of git, of which no written file is recorded
     action: Maybe[str] = UNSET
     plan: Maybe[bool] = UNSET
     writers: Maybe[list[WriterOfBatches]] = UNSET  # of a plan: writers whose work is undone

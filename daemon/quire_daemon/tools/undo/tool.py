@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -24,7 +25,7 @@ from quire_daemon.tools.undo.batches import Batches
 from quire_daemon.tools.undo.candidates import by_git_told, may_be_meant
 from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.emptied import emptied, left_empty
-from quire_daemon.tools.undo.params import How, Params, RedoParams, RestoreParams, RollbackParams, UndoParams
+from quire_daemon.tools.undo.params import How, Params, RedoParams, RestoreParams, RollbackParams, UndoParams, of_git
 from quire_daemon.tools.undo.plan import AS_THEN, UNSEEN, Action, Planner, in_order
 from quire_daemon.tools.undo.project import UndoProjection, foresee, implied_by, left_alone, maker, stayed
 from quire_daemon.tools.undo.report import (
@@ -38,7 +39,7 @@ from quire_daemon.tools.undo.report import (
     writers_json,
 )
 from quire_daemon.tools.undo.select import require_as_planned
-from quire_journal.history import RECORD_LOST, History, gaps_after, gaps_json, named, warning
+from quire_journal.history import RECORD_LOST, GitMoves, History, gaps_after, gaps_json, named, warning
 from quire_journal.model import OUTSIDE, Refusal, counted, version_token
 
 P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
@@ -108,10 +109,20 @@ def decide(params: Params, world: World) -> Decision:
     if choice.how == "rollback" and any(known.writer(batch) == OUTSIDE for batch in choice.batches):
         left = left_empty(choice, actions, emptied(actions, seen.lives, history), history)
         told |= {"warnings": [*told.get("warnings", ()), left]} if left else {}
+    if isinstance(params, UndoParams) and of_git(params):
+        told |= _git_json(choice.batches, known)
     if choice.left_out or choice.by_git:
         besides = f"{may_be_meant(choice.left_out, known)}{by_git_told(choice.by_git, choice.how)}"
         told["message"] = f"{decision.reply['message']}{besides}"
     return msgspec.structs.replace(decision, reply=decision.reply | told)
+
+
+def _git_json(batches: Sequence[int], known: Batches) -> dict[str, str]:
+    """Return the fields `git` and `git_later` of the reply, by the newest write of the batches."""
+    path, seq = max((start for batch in batches for start in known.starts(batch)), key=itemgetter(1), default=("", 0))
+    version = known.history.version(path, seq) if seq else None
+    command, later = ("", "") if version is None else GitMoves(known.history).around(version)
+    return {name: text for name, text in (("git", command), ("git_later", later)) if text}
 
 
 def _point(params: Params) -> str:

@@ -479,6 +479,10 @@ def test_what_the_last_git_command_did_to_the_tree_goes_back_and_a_save_beside_i
     by_git("f.txt", START.replace(b"two", b"TWO"), "git: reset: moving to HEAD~1 (HEAD main 2 -> main 1)")
     daemon.outside("g.txt", saved)
     daemon.note(GitRan("reset: moving to HEAD~1", ended_ns=daemon.clock.now_ns(), evidence="head"))
+    daemon.after(10)
+    daemon.note(GitRan("merge side: Fast-forward", ended_ns=daemon.clock.now_ns(), evidence="head"))
+    plan = daemon.call(UNDO_TOOL, daemon.ann, git="last", plan=True)
+    assert (plan["git"], plan["git_later"]) == ("reset: moving to HEAD~1", "merge side: Fast-forward")
     reply = daemon.call(UNDO_TOOL, daemon.ann, git="last")
     assert reply["ok"], reply
     assert (daemon.text("f.txt"), daemon.text("g.txt")) == (START, saved)
