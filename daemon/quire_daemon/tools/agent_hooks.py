@@ -95,6 +95,7 @@ from quire_journal.views import (
     Version,
     standing,
 )
+from quire_journal.views.indexes import of_kind, term_index
 
 TTL_S: Final = 900
 """Seconds after which the burst of a call without an `after` ends."""
@@ -307,7 +308,7 @@ def _label(params: NativeParams) -> str:
 
 def _after(params: NativeParams, world: World) -> Decision:
     burst = _begun_by(params, world)
-    told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
+    told_upto = _told_upto(world)
     attributed = [] if world.who.outsider else [*_found_at_the_end(params, burst, world)]
     own = {seq for one in attributed if world.history.caller_of(one.writer) == world.who.key for seq in one.seqs}
     news, more = _news(world, told_upto, burst, own)
@@ -326,6 +327,15 @@ def _after(params: NativeParams, world: World) -> Decision:
     if over_own:
         reply["changed_by_command"] = over_own
     return Decision({**reply, "news": news, "news_more": more}, events)
+
+
+def _told_upto(world: World) -> int:
+    """Return the record up to which the session knows the news: its turn began then, or its last call ended."""
+    ended = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
+    turn = _turn_of(world)
+    wanted = [[term_index.of_turn(turn)], [of_kind(TurnBegan.kind)]]
+    spans = world.history.with_terms(wanted, ended, world.history.head(), True) if turn else ()
+    return next((seq for _, seqs in spans for seq in seqs), ended)
 
 
 def _found_at_the_end(params: NativeParams, burst: Burst | None, world: World) -> Iterator[WriteAttributed]:

@@ -157,6 +157,15 @@ def test_news_is_told_once_and_at_each_new_turn_until_the_agent_reads(daemon: Me
     assert told(daemon.call(NATIVE_TOOL, daemon.ann, moment="turn")) == []
 
 
+def test_news_that_a_prompt_told_is_not_told_again_by_the_first_call_of_its_turn(daemon: MemoryDaemon) -> None:
+    daemon.write("f", OLD + b"nine\n", daemon.ben)
+    ann = daemon.introduce("ann", "s1", "t1")
+    assert told(daemon.call(NATIVE_TOOL, ann, moment="turn", prompt="go on")) == ["f"]
+    assert told(edits(daemon, ann, "g", b"g\n")) == []
+    daemon.write("f", OLD + b"nine\nten\n", daemon.ben)
+    assert told(edits(daemon, ann, "g", b"gg\n")) == ["f"]
+
+
 def test_news_of_a_file_has_several_changes_of_one_writer(daemon: MemoryDaemon) -> None:
     """Of two saves an agent was told the lines of the last one alone."""
     daemon.outside("f", OLD.replace(b"two", b"TWO"))
