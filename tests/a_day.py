@@ -87,6 +87,7 @@ class Day:
         self._turns += 1
         who = self.daemon.introduce(agent, session, f"t{self._turns}")
         self.daemon.note(TurnBegan(prompt), who=who)
+        self.daemon.ask("status", {}, who)  # as the agent's hooks call the daemon, it is heard
         return who
 
     def edits(self, who: Who, function: str, body: str) -> int:

@@ -29,7 +29,7 @@ else:
         exit_statuses="DAMAGED DONE FAULT INTERRUPTED NOT_FOUND NO_DAEMON REFUSED UNWRITTEN USAGE status_of",
         git_points=(
             "COMMIT RENAMED asked_again commit_named folder_in_repository ignored in_commit lacking not_checked_out "
-            "staged uncommitted"
+            "staged uncommitted under_way"
         ),
         help="columns",
         options=(

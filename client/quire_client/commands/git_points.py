@@ -78,6 +78,17 @@ def staged(folder: Path, environ: Mapping[str, str], commit: str = "HEAD") -> st
     return git_output(words, folder, environ, own=own, index=_index(folder, environ))
 
 
+def under_way(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the name of the commit that git is merging, picking or rebasing, of which the next commit has lines, too;
+    "" if none.
+    """
+    rebasing = _git(["rev-parse", "--git-path", "rebase-merge", "--git-path", "rebase-apply"], folder, environ)
+    names = ["MERGE_HEAD", "CHERRY_PICK_HEAD"]
+    if any((folder / one).is_dir() for one in rebasing.splitlines()):
+        names.append("REBASE_HEAD")  # git leaves it behind
+    return next((name for name in names if commit_named(name, folder, environ)), "")
+
+
 def in_commit(commit: str, path: str, folder: Path, environ: Mapping[str, str]) -> str:
     """Return the text of a file below `folder` in a commit; "" if there is none."""
     return git_output(["show", f"{commit}:./{path}"], folder, environ)

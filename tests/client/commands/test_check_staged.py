@@ -136,6 +136,14 @@ def test_in_a_merge_only_lines_count_that_neither_side_has(quire: Quire, reposit
     assert quire("check-staged", "--writer", "ada", blame=blame).status == 0
 
 
+def test_what_a_rebase_has_left_behind_is_no_merge(quire: Quire, repository: Path) -> None:
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, check=True, capture_output=True).stdout
+    (repository / ".git" / "REBASE_HEAD").write_bytes(head)
+    ran = quire("check-staged", "--writer", "ada", diff={"ok": True, "files": []})
+    assert next(tool for tool, _ in ran.asked) == "diff"
+    assert ran.status == 1
+
+
 def test_staged_lines_are_shown_as_they_are_and_the_rest_is_counted(quire: Quire, repository: Path) -> None:
     (repository / "a.py").write_text("one\ntwo\n\tif x:\n\t\ta  =  1  # \x1b[31m\n    b\n" + "c\n" * 4)
     subprocess.run(["git", "add", "a.py"], cwd=repository, check=True)

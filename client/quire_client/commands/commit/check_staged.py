@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client.cli import render
-from quire_client.commands import COMMIT, RENAMED, Command, Invocation, Option, Usage, commit_named, in_commit, staged
+from quire_client.commands import (
+    COMMIT,
+    RENAMED,
+    Command,
+    Invocation,
+    Option,
+    Usage,
+    commit_named,
+    in_commit,
+    staged,
+    under_way,
+)
 from quire_client.commands.history import whole
 from quire_journal.model import DURING, is_escaped, journal_path, percent_escaped, shown_path
 
@@ -21,12 +32,10 @@ MOST_FILES: Final = 200
 MOST_SHOWN: Final = 5
 WIDEST: Final = 200
 
-MERGED: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD")
-"""Names of the commit whose lines git is about to commit besides those of HEAD."""
-
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _FILE: Final = "diff --git "
 _SUBMODULE: Final = "160000"
+_UNMERGED: Final = "U"
 _TYPE_CHANGED: Final = "T"
 """Status of a file that becomes a link, or the reverse; the patch has two parts for it."""
 
@@ -58,6 +67,7 @@ class StagedFile(NamedTuple):
     path: str  # in the journal's form
     hunks: tuple[HunkLines, ...] = ()
     moved_from: str = ""  # path in the commit of a renamed file
+    unmerged: bool = False  # a conflict of it is not resolved yet
 
     @property
     def added(self) -> set[str]:
@@ -73,7 +83,7 @@ def run(call: Invocation) -> int:
     if not index:
         call.say("Nothing is staged.")
         return 0
-    merged = next((name for name in MERGED if commit_named(name, call.place.root, call.environ)), "")
+    merged = under_way(call.place.root, call.environ)
     writer = call.options.get("writer") or call.options.get("agent") or call.environ.get("QUIRE_AGENT") or "me"
     asked = {"from": COMMIT + head, "writer": writer, "alone": "apart", "context": 0}
     asked |= call.stated((), (), ("probable",))
@@ -184,7 +194,7 @@ def _told(
     commit.
     """
     moved = {str(file["moved_from"]) for file in own.values() if file.get("moved_from")}
-    for path, hunks, moved_from in index:
+    for path, hunks, moved_from, _ in index:
         mine = own.get(path) or own.get(moved_from) or {}
         removed, added = foreign(hunks, _own_hunks(mine, moved_from, before))
         if path in moved and path not in own:
@@ -213,8 +223,11 @@ def _told_of_merge(
     `brought`: the files that differ between that commit and the index. What a merge removes is nobody's.
     """
     others = {file.path: Counter(text for hunk in file.hunks for text in hunk.added) for file in brought}
-    for path, hunks, _ in index:
-        new = Counter(text for hunk in hunks for text in hunk.added) & others.get(path, Counter())
+    for file in index:
+        path = file.path
+        new = Counter(text for hunk in file.hunks for text in hunk.added) & others.get(path, Counter())
+        if file.unmerged:
+            yield {"path": path, "lines": 0, "writers": [], "shown": []}
         if not new:
             continue
         own = client.call("blame", {"path": path, "writer": writer}).get("lines") or ()
@@ -259,7 +272,7 @@ def parsed(said: str) -> list[StagedFile]:
             continue  # the journal does not know of its commits
         if status.startswith(_TYPE_CHANGED):
             hunks += next(parts, ())
-        found.append(StagedFile(journal_path(name), hunks, journal_path(old)))
+        found.append(StagedFile(journal_path(name), hunks, journal_path(old), status.startswith(_UNMERGED)))
     return found
 
 
