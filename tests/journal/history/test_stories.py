@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from diary import BEGAN_NS, SECOND, Diary
+from quire_journal.history.authorship import LOCK_HELD
 from quire_journal.history.history import History
 from quire_journal.history.stories.fold import CROWD_PATHS, GRACE
 from quire_journal.history.stories.story import WORK, Key, Story, StoryPage, folders_of, net_of
@@ -19,6 +20,7 @@ from quire_journal.model.events import (
     EditRefused,
     FileMoved,
     GitRan,
+    OutsideMoved,
     OutsideWritten,
     WorkspaceScanned,
     WriteAttributed,
@@ -558,6 +560,18 @@ def test_a_save_at_the_moment_of_gits_writes_is_not_gits_if_the_index_was_not_lo
     diary.note(OutsideWritten("mine.py", b"x" * 32, 1, 0o644, "watched", unlocked=True), after_s=0.001)
     diary.outside("c.py", hint="git: index.lock was held", after_s=0.001)
     assert [[run.path for run in story.runs] for story in diary.stories()] == [["c.py", "a.py"], ["mine.py"]]
+
+
+@pytest.mark.parametrize(("hint", "form"), [(LOCK_HELD, "turn"), ("git: merge x (HEAD a 1 -> a 2)", "git")])
+def test_what_a_call_of_an_agent_moved_by_git_is_in_its_turn_and_what_a_merge_did_is_not(hint: str, form: str) -> None:
+    """`git mv` in a turn was a line of its own: a git command of one file."""
+    diary = Diary()
+    diary.outside("a.py")
+    diary.at_s += 60
+    ann = diary.turn("ann", "t1", "move it")
+    moved = diary.note(OutsideMoved("a.py", "b.py", b"x" * 32, 1, 0o644, "watched", diary.heads["a.py"], hint=hint))
+    diary.note(WriteAttributed((moved,), ann, "traced"))
+    assert next(one.form for one in diary.stories() if one.writes) == form
 
 
 @pytest.mark.parametrize("filtered", [False, True])

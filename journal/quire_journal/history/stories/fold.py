@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from quire_journal.history import UNDOING, History, command_name, command_of, is_by_git, keeps_tree
+from quire_journal.history import NAMELESS, UNDOING, History, command_name, command_of, is_by_git, keeps_tree
 from quire_journal.history.stories.git_stories import LAG_NS, GitStories, ended_before, is_beside
 from quire_journal.history.stories.story import (
     CAPTURE,
@@ -56,6 +56,7 @@ from quire_journal.model import (
     FileDeleted,
     FileMoved,
     GitRan,
+    OutsideDeleted,
     OutsideMoved,
     Record,
     TurnBegan,
@@ -448,11 +449,11 @@ class StoryFold:
     def _tell_write(self, record: Record, event: Event) -> None:
         found = self._attribution(record)
         run = self._key_of_run(found.burst) if found is not None and found.writer else None
-        if (
-            (run is None or RUN not in self.query.forms)
-            and record.writer == OUTSIDE
-            and is_by_git(getattr(event, "hint", ""))
-        ):
+        hint = getattr(event, "hint", "")
+        # `git mv` and `git rm` in a call are the call's work, as `mv` and `rm` are
+        is_moved = isinstance(event, OutsideMoved | OutsideDeleted) and hint in NAMELESS
+        is_of_call = run is not None or (found is not None and found.writer and is_moved)
+        if (not is_of_call or RUN not in self.query.forms) and record.writer == OUTSIDE and is_by_git(hint):
             self._tell_write_of_git(record, event, 0 if found is None else found.writer)
             return
         writer = record.writer if found is None else found.writer
