@@ -74,9 +74,9 @@ def test_a_renamed_file_is_read_with_both_names() -> None:
 
 def test_a_part_of_the_own_lines_is_nobody_elses() -> None:
     own = [HunkLines(2, 1, ("TWO", "more")), HunkLines(9, 0, ("end",))]
-    assert foreign([HunkLines(2, 1, ("TWO",))], own) == ([], [])
-    assert foreign([HunkLines(2, 2, ("TWO", "theirs"), ("two", "three"))], own) == (["three"], ["theirs"])
-    assert foreign([HunkLines(30, 0, ("end",))], own) == ([], ["end"]), "the same words elsewhere"
+    assert [*foreign([HunkLines(2, 1, ("TWO",))], own)] == []
+    assert [*foreign([HunkLines(2, 2, ("TWO", "theirs"), ("two", "three"))], own)] == [(["three"], ["theirs"])]
+    assert [*foreign([HunkLines(30, 0, ("end",))], own)] == [([], ["end"])], "the same words elsewhere"
 
 
 @pytest.fixture
@@ -99,12 +99,28 @@ def test_lines_of_others_are_named_and_the_status_is_1(quire: Quire, repository:
     hunk = {"old_start": 1, "old_lines": 1, "new_start": 1, "new_lines": 1, "lines": ["-one", "+ONE"]}
     own: dict[str, Any] = {"ok": True, "files": [{"path": "a.py", "hunks": [hunk]}]}
     ben = {"id": "w2", "type": "", "agent": "ben", "agent_session": "s"}
-    wrote = {"ok": True, "lines": [{"line": 3, "text": "end", "writer": ben}]}
+
+    def wrote(asked: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "lines": [] if asked.get("writer") else [{"line": 3, "text": "end", "writer": ben}]}
+
     ran = quire("check-staged", "--writer", "ada", diff=own, blame=wrote)
     assert (ran.out, ran.status) == ("a.py: 1 staged line of others (ben/s)\n    +end\n", 1)
     hunk["lines"] += ["+end"]
     own["files"][0]["hunks"] += [{**hunk, "old_start": 2, "old_lines": 0, "lines": ["+end"]}]
     assert quire("check-staged", "--writer", "ada", diff=own, blame=wrote).status == 0
+
+
+def test_lines_that_the_writer_typed_in_place_of_others_are_not_lines_of_others(quire: Quire, repository: Path) -> None:
+    """They rest on changes of others, and `patch --with-needed` had staged them; the writer was among the others."""
+    del repository
+    ada = {"id": "w1", "type": "", "agent": "ada", "agent_session": "s"}
+    lines = [{"line": 1, "text": "ONE", "writer": ada}, {"line": 3, "text": "end", "writer": {**ada, "agent": "ben"}}]
+
+    def blame(asked: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "lines": lines[:1] if asked.get("writer") else lines}
+
+    ran = quire("check-staged", "--writer", "ada", diff={"ok": True, "files": []}, blame=blame)
+    assert (ran.out, ran.status) == ("a.py: 1 staged line of others (ben/s)\n    +end\n", 1)
 
 
 def test_in_a_merge_only_lines_count_that_neither_side_has(quire: Quire, repository: Path) -> None:

@@ -104,11 +104,11 @@ def run(call: Invocation) -> int:
         def before(path: str) -> str:
             return in_commit(head, path, call.place.root, call.environ)
 
-        found = [*_told(client, index, own, known, before)]
+        found = [*_told(client, asked, index, own, known, before)]
         if reply.get("left_out"):
             asked["probable"] = True
             own |= _by_path(whole(client, client.call("diff", asked), asked))
-            others = [*_told(client, index, own, known, before)]
+            others = [*_told(client, asked, index, own, known, before)]
             doubtful, found = [*_without(found, others)], others
     status = _answer(call, writer, found, doubtful)
     if status:
@@ -185,18 +185,21 @@ def _own_hunks(mine: Mapping[str, Any], moved_from: str, before: Callable[[str],
 
 def _told(
     client: Client,
+    asked: Mapping[str, Any],
     index: Sequence[StagedFile],
     own: Mapping[str, Any],
     known: Mapping[str, Any],
     before: Callable[[str], str],
 ) -> Iterator[dict[str, Any]]:
-    """Yield an entry for each staged file with changes of other writers. `before` returns the text of a file in the
-    commit.
+    """Yield an entry for each staged file with changes of other writers than the one `asked` for. `before` returns the
+    text of a file in the commit.
     """
     moved = {str(file["moved_from"]) for file in own.values() if file.get("moved_from")}
     for path, hunks, moved_from, _ in index:
         mine = own.get(path) or own.get(moved_from) or {}
-        removed, added = foreign(hunks, _own_hunks(mine, moved_from, before))
+        parts = [*foreign(hunks, _own_hunks(mine, moved_from, before))]
+        typed = _typed_by(client, path, asked["writer"], bool(asked.get("probable"))) if parts else []
+        removed, added = _without_typed(parts, Counter(line["text"] for line in typed))
         if path in moved and path not in own:
             continue
         if not (removed or added) and (hunks or (mine and not mine.get("inseparable"))):
@@ -204,7 +207,8 @@ def _told(
         told = client.call("blame", {"path": path}) if added else {}
         if path not in known and (not added or told.get("error") == "not_found"):
             continue  # ignored, or a secret: the journal knows nobody who wrote it
-        writers = _writers(new_lines(told.get("lines") or (), known.get(path, {})), {*added})
+        theirs = (line for line in told.get("lines") or () if line not in typed)
+        writers = _writers(new_lines(theirs, known.get(path, {})), {*added})
         others = known.get(path, {}).get("writers") or ()
         renamed = moved_from and not hunks  # its lines are not staged
         others = [one for one in others if one["lines"] == 0] if renamed else others
@@ -230,32 +234,57 @@ def _told_of_merge(
             yield {"path": path, "lines": 0, "writers": [], "shown": []}
         if not new:
             continue
-        own = client.call("blame", {"path": path, "writer": writer}).get("lines") or ()
-        new -= Counter(line["text"] for line in own if probable or line.get("evidence") != DURING)
+        typed = _typed_by(client, path, writer, probable)
+        new -= Counter(line["text"] for line in typed)
         if not new:
             continue
         lines = client.call("blame", {"path": path}).get("lines") or ()
-        writers = _writers((line for line in lines if line not in own), {*new})
+        writers = _writers((line for line in lines if line not in typed), {*new})
         shown = [f"+{text}" for text in new.elements()]
         path = percent_escaped(path) if is_escaped(path) else path
         yield {"path": path, "lines": len(shown), "writers": writers, "shown": shown}
 
 
-def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> tuple[list[str], list[str]]:
-    """Return (removed lines, added lines) of the hunks that are not in the writer's own hunks."""
-    removed, added = list[str](), list[str]()
+def foreign(hunks: Iterable[HunkLines], own: Sequence[HunkLines]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield (removed lines, added lines) of each hunk that are not in the writer's own hunks."""
     mine = {number for hunk in own for number in hunk.numbers}
     left = [Counter(hunk.added) for hunk in own]
     for hunk in hunks:
-        removed += [text for number, text in zip(hunk.numbers, hunk.gone, strict=False) if number not in mine]
+        removed = [text for number, text in zip(hunk.numbers, hunk.gone, strict=False) if number not in mine]
         near = [count for count, other in zip(left, own, strict=True) if hunk.touches(other)]
+        added = list[str]()
         for text in hunk.added:
             fitting = next((count for count in near if count[text]), None)
             if fitting is None:
                 added.append(text)
             else:
                 fitting[text] -= 1
+        if removed or added:
+            yield removed, added
+
+
+def _without_typed(parts: Iterable[tuple[list[str], list[str]]], own: Counter[str]) -> tuple[list[str], list[str]]:
+    """Return (removed lines, added lines) of the parts without the lines `own`, which the writer typed, and without
+    what lines of the writer alone replace: they may rest on changes of others.
+    """
+    removed, added = list[str](), list[str]()
+    for gone, came in parts:
+        left = []
+        for text in came:
+            if own[text] > 0:
+                own[text] -= 1
+            else:
+                left.append(text)
+        if left or not came:
+            removed += gone
+            added += left
     return removed, added
+
+
+def _typed_by(client: Client, path: str, writer: str, probable: bool) -> list[Mapping[str, Any]]:
+    """Return the lines of the file now that the writer typed; also those that are only probable, if `probable`."""
+    lines = client.call("blame", {"path": path, "writer": writer}).get("lines") or ()
+    return [line for line in lines if probable or line.get("evidence") != DURING]
 
 
 def parsed(said: str) -> list[StagedFile]:

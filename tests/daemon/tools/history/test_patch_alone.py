@@ -253,6 +253,15 @@ def test_lines_that_a_commit_left_out_and_another_removed_are_gone() -> None:
     assert (rows(patch(daemon)), [*rows(patch(daemon, "ben"))]) == ({}, ["g"])
 
 
+def test_a_replacement_that_another_replaced_as_a_whole_comes_with_what_stands_there_now() -> None:
+    """With what is needed the patch took the line out, and put nothing in its place."""
+    daemon = daemon_at({"f": START})
+    daemon.write("f", START.replace(b"b\n", b"B\n").replace(b"e\n", b"E\n"), daemon.ann)
+    daemon.write("f", daemon.files["f"].replace(b"B\n", b"ben's\nand more\n"), daemon.ben)
+    assert rows(patch(daemon)) == {"f": ["-e", "+E"]}
+    assert rows(patch(daemon, alone="needed")) == {"f": ["-b", "+ben's", "+and more", "-e", "+E"]}
+
+
 def test_lines_are_compared_with_what_a_commit_has_of_their_writer() -> None:
     """The line that replaced a committed one was left out: beside ben's, it had no sure place."""
     one, two = START.replace(b"c\n", b"C1\n"), START.replace(b"b\n", b"ben's\n").replace(b"c\n", b"C1\n")

@@ -231,13 +231,13 @@ class _Walk:
         if not begun:
             self._find()
         self._unsure = self._beside_removed()
-        self._overwritten, self._kept, self._reworded = self._find_overwritten()
+        self._overwritten, self._kept, self._reworded, overwriting = self._find_overwritten()
         self._rests: dict[int, frozenset[int]] = {}  # own line → places of others that it rests on
         rest = [line for line in woven if self._is_new(line) and self._rests_on(line)]
         self._kept |= {root for line in rest for root in self._roots(line)}  # half of a replacement is nobody's change
         self._divided = {place for one in before if one.after and (place := self._place.get(one.number)) is not None}
         self._rested = {place for line in rest for place in self._rests_on(line)}
-        self._rested |= {place for line in woven if (place := self._removal(line)) is not None}
+        self._rested |= {place for line in woven if (place := self._removal(line)) is not None} | overwriting
 
     def _find(self) -> None:
         """Find the writer's lines that the state already has, and those removed since, among the state's lines of their
@@ -302,9 +302,9 @@ class _Walk:
         replaced = self._line[below].replaces if below in self._line else ()
         return frozenset(self._removed[number] for number in gone.difference(replaced))
 
-    def _find_overwritten(self) -> tuple[dict[int, frozenset[int]], set[int], set[int]]:
+    def _find_overwritten(self) -> tuple[dict[int, frozenset[int]], set[int], set[int], set[int]]:
         """Return (line of the writer that is left → places of others, lines of the state that stay, lines of the writer
-        that others reworded).
+        that others reworded, places of others where the writer had replaced lines of the state).
 
         If others replaced one line of a replacement by the writer, its other lines rest on theirs, and the lines that
         the writer replaced stay: a part of a replacement is nobody's change. If the writer only added the lines, those
@@ -326,7 +326,8 @@ class _Walk:
         }
         kept = {root for line in own for root in self._roots(line)}
         named = {line.number for line in own if self._roots(line)}
-        return overwritten, kept, by_others.keys() - named
+        overwriting = {place for number in named for place in by_others.get(number, ())}
+        return overwritten, kept, by_others.keys() - named, overwriting
 
     def _roots(self, line: WovenLine) -> set[int]:
         """Return the lines of others that a line of the writer replaced, directly or through earlier lines of the
