@@ -91,7 +91,8 @@ def _of_commit(call: Invocation, commit: GitCommit) -> int:
 
 
 def _told_of_commit(reply: Mapping[str, Any], commit: GitCommit, span: str = "") -> Iterator[str]:
-    yield f"{render.one_line(span)}commit {commit.id[:12]} {render.one_line(commit.subject, 120)}"
+    told = f"{render.one_line(span)} " if span else ""
+    yield f"{told}commit {commit.id[:12]} {render.one_line(commit.subject, 120)}"
     yield f"{render.one_line(commit.author, 80)}, {render.moment(commit.at)}"
     yield ""
     known = {shown_path(file): file for file in reply["files"]}

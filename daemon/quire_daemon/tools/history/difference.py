@@ -125,7 +125,7 @@ def same(old: Version | None, new: Version | None) -> bool:
     old, new = standing(old), standing(new)
     if old is None or new is None:
         return old is new
-    if (old.seq, old.mode) == (new.seq, new.mode):
+    if old.seq and (old.seq, old.mode) == (new.seq, new.mode):  # a file that only git has has no seq
         return True
     named = bool(new.blob) or new.entry == FOLDER  # a purged version has no hash
     return named and (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)

@@ -61,6 +61,16 @@ def test_a_difference_to_a_commit_and_between_two_commits() -> None:
     assert told == [("c.py", "removed", None), ("ignored.log", "removed", None), ("moved.py", "same", "b.py")]
 
 
+def test_a_file_that_only_git_has_in_both_of_two_commits_differs() -> None:
+    """A commit of a part of a file upon another such commit was told as one in which nothing differs."""
+    daemon = committed()
+    daemon.git_answers.trees[TWO] = {"c.py": ("100644", lines("only in git, and longer"))}
+    between = daemon.ask("diff", {"from": f"commit:{ONE}", "to": f"commit:{TWO}", "path": "c.py"})
+    assert "-only in git\n+only in git, and longer\n" in between["patch"]
+    daemon.git_answers.trees["3" * 40] = {"c.py": ("100644", lines("only in git"))}
+    assert daemon.ask("diff", {"from": f"commit:{ONE}", "to": f"commit:{'3' * 40}", "path": "c.py"})["files"] == []
+
+
 def test_a_file_that_is_ignored_by_now_does_not_differ_from_a_commit_without_it() -> None:
     daemon = committed()
     daemon.note(CaptureFailed("untracked", IGNORED))
