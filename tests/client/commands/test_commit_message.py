@@ -62,5 +62,14 @@ def test_an_equal_line_that_was_committed_before_is_not_staged(quire: Quire, rep
     assert ran.out.splitlines() == ["Agent: aider"]
 
 
+def test_a_blank_line_of_another_agent_that_is_not_staged_gives_it_no_trailer(quire: Quire, repository: Path) -> None:
+    (repository / "a.py").write_text("one\nTWO\n\ntwo\n")
+    subprocess.run(["git", "add", "a.py"], cwd=repository, check=True)
+    lines = [line("TWO", "claude-code"), line("", "claude-code"), line("", "codex"), line("not staged", "codex")]
+    assert "codex" not in quire("commit-message", blame={"ok": True, "lines": lines}).out
+    lines = [line("TWO", "claude-code"), line("", "codex")]
+    assert "codex" in quire("commit-message", blame={"ok": True, "lines": lines}).out
+
+
 def test_without_a_commit_there_is_no_index_to_compare(quire: Quire) -> None:
     assert "There is no commit yet" in quire("commit-message").err

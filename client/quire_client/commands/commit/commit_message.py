@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from quire_client.cli import render
@@ -32,17 +32,36 @@ def run(call: Invocation) -> int:
             told = client.call("blame", {"path": file.path, **call.stated(("writer",))}) if added else {}
             if not told.get("ok") and told.get("error") not in (None, "not_found"):
                 return call.answer(told, lambda reply: "")
-            for line in new_lines(told.get("lines") or (), known.get(file.path, {})):
+            lines = new_lines(told.get("lines") or (), known.get(file.path, {}))
+            for line in _staged([line for line in lines if line.get("text") in added]):
                 writer = line.get("writer") or {}
-                if is_agent(writer.get("agent", "")) and line.get("text") in added:
-                    session = str(writer.get("parent") or writer.get("agent_session") or "")
-                    one = found.setdefault((writer["agent"], session), {**writer, "agent_session": session, "lines": 0})
+                if is_agent(writer.get("agent", "")):
+                    key = _session_of(writer)
+                    one = found.setdefault(key, {**writer, "agent_session": key[1], "lines": 0})
                     one["lines"] += 1
     agents = [found[key] for key in sorted(found)]
     trailers = [*dict.fromkeys(line for one in agents for line in _trailers(one))]
     trailers.sort(key=lambda line: not line.startswith("Co-authored-by"))
     reply = {"ok": True, "message": f"{render.counted(len(agents), 'agent session')}.", "trailers": trailers}
     return call.answer({**reply, "agents": agents}, lambda reply: "\n".join(reply["trailers"]))
+
+
+def _session_of(writer: Mapping[str, Any]) -> tuple[str, str]:
+    return str(writer.get("agent") or ""), str(writer.get("parent") or writer.get("agent_session") or "")
+
+
+def _staged(lines: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines that are staged: of equal lines by several writers, such as blank ones, those of writers who have
+    other lines here, or all if none has.
+    """
+    wrote: dict[str, set[tuple[str, str]]] = {}
+    for line in lines:
+        wrote.setdefault(line["text"], set()).add(_session_of(line.get("writer") or {}))
+    sure = {one for writers in wrote.values() if len(writers) == 1 for one in writers}
+    for line in lines:
+        meant = wrote[line["text"]] & sure or wrote[line["text"]]
+        if _session_of(line.get("writer") or {}) in meant:
+            yield line
 
 
 def _trailers(writer: Mapping[str, Any]) -> Iterator[str]:
