@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Quire
@@ -78,6 +79,19 @@ def test_blame_of_all_checkouts_wants_no_team(quire: Quire, site: Path, fix_2: P
     ran = quire("blame", "src/a.py", "--all-checkouts", blame=reply)
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.startswith("v2  ada")
+
+
+def test_blame_of_some_lines_in_all_checkouts_compares_the_whole_file(quire: Quire, site: Path, fix_2: Place) -> None:
+    """A line among a few was found at another place of the commit's file, and its writer was not named."""
+    lines = [{"line": n, "text": f"{n}", "version": "v2", "writer": {"agent": "ada"}} for n in (1, 2, 3)]
+
+    def blame(asked: dict[str, Any]) -> dict[str, Any]:
+        some = lines[1:2] if asked.get("start_line") else lines
+        return {"ok": True, "message": "all", "path": "src/a.py", "lineCount": 3, "lines": some}
+
+    ran = quire("blame", "src/a.py", "-L", "2,2", "--all-checkouts", blame=blame)
+    assert [args.get("start_line", 0) for tool, args in ran.asked if tool == "blame"] == [2, 0]
+    assert len(ran.out.splitlines()) == 1
 
 
 def test_the_log_of_all_checkouts_is_one_and_says_where(quire: Quire, fix_2: Place) -> None:

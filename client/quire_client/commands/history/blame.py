@@ -62,13 +62,18 @@ def run(call: Invocation) -> int:
         raise Usage("PATH:NAME and --writer do not go together; --lines does.")
     arguments |= {} if definition else line_range(call.options.get("lines", lines))
     with call.connect() as client:
-        reply = _whole(client, arguments)
+        reply = every = _whole(client, arguments)
+        if ALL_CHECKOUTS.name in call.options and reply.get("ok"):
+            whole_file = {name: value for name, value in arguments.items() if name in ("path", "at")}
+            every = reply if whole_file == arguments else _whole(client, whole_file)
     if reply.get("ok") and arguments.get("start_line", 0) > reply.get("lineCount", 0) and not reply.get("lines"):
         return call.answer({"ok": False, "error": "not_found", "message": reply.get("message", "")}, lambda reply: "")
     if definition and reply.get("ok"):
         reply = _of_definition(reply, definition)
     if ALL_CHECKOUTS.name in call.options and reply.get("ok"):
-        reply = _with_other_hosts(call, _with_siblings(call, reply))
+        told = _with_other_hosts(call, _with_siblings(call, every))  # lines of a part may be found at other places
+        by_number = {line["line"]: line for line in told.get("lines") or ()}
+        reply = {**reply, "lines": [by_number.get(line["line"], line) for line in reply.get("lines") or ()]}
     if reply.get("ok"):
         for sentence in _said_beside(reply):
             call.say(sentence)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from quire_daemon.core import World
-from quire_journal.history import blame, rfc3339
+from quire_journal.history import blame, is_by_git, rfc3339
 from quire_journal.model import REGULAR, paths_of, pause
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import definitions_at
@@ -29,8 +29,8 @@ Work = Mapping[str, int]
 
 
 def written_since(key: bytes, since_ns: int, world: World) -> Work:
-    """Return the existing files that the caller `key` has written since `since_ns`, newest first. Undos do not
-    count.
+    """Return the existing files that the caller `key` has written since `since_ns`, newest first. Undos and what git
+    brought do not count.
     """
     history, found = world.history, dict[str, int]()
     for batch in history.last_batches(key, MOST_BATCHES):
@@ -41,7 +41,10 @@ def written_since(key: bytes, since_ns: int, world: World) -> Work:
         if history.undoing(batch) is not None:
             continue  # whoever takes back or restores writes nothing
         for record in records:
-            for path in paths_of(record.event()):
+            event = record.event()
+            if is_by_git(getattr(event, "hint", "")):
+                continue  # a merge or a checkout in an agent's shell brings what others wrote
+            for path in paths_of(event):
                 if path not in found and standing(history.file(path)) is not None:
                     found[path] = record.at_ns
         if len(found) >= MOST_WRITTEN:

@@ -9,7 +9,7 @@ from quire_daemon.core.decision import Present, Who
 from quire_daemon.tools.admin.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
 from quire_daemon.tools.bursts import BURST_TOOL
 from quire_daemon.tools.leases.tool import CLAIM_TOOL
-from quire_journal.model.events import FileWritten, WritesAbandoned, WritesSettled
+from quire_journal.model.events import FileWritten, WriteAttributed, WritesAbandoned, WritesSettled
 from quire_journal.model.ids import blob_id
 
 OP = bytes(range(16))
@@ -110,6 +110,18 @@ def test_who_was_not_heard_since_the_daemons_start_is_not_present() -> None:
     reply = daemon.decide(WHO_TOOL, daemon.who("cleo"), {}, present=heard(daemon.ann)).reply
     assert [(one["agent"], one["present"]) for one in reply["writers"]][:2] == [("ann", True), ("ben", False)]
     assert reply["collisions"] == []
+
+
+def test_what_git_brought_in_an_agents_shell_is_no_writing_of_the_agent() -> None:
+    """After a merge, the agent that merged met the author in each file."""
+    daemon = MemoryDaemon({"a.txt": lines("x", "y")})
+    daemon.write("a.txt", lines("ann", "y"), daemon.ann)
+    daemon.by_git("git: merge side: Fast-forward (HEAD main 1 -> main 2)", **{"a.txt": lines("ann", "y", "z")})
+    merged = daemon.head_of("a.txt")
+    daemon.note(WriteAttributed((merged,), daemon.ben.writer, "traced"))
+    reply = daemon.decide(WHO_TOOL, daemon.who("cleo"), {}, present=heard(daemon.ann, daemon.ben)).reply
+    writing = {one["agent"]: [file["path"] for file in one["on"]["writing"]] for one in reply["writers"]}
+    assert (writing["ann"], writing["ben"], reply["collisions"]) == (["a.txt"], [], [])
 
 
 def test_who_lists_absent_callers_of_the_last_hours_newest_first() -> None:
