@@ -574,6 +574,23 @@ def test_what_a_call_of_an_agent_moved_by_git_is_in_its_turn_and_what_a_merge_di
     assert next(one.form for one in diary.stories() if one.writes) == form
 
 
+def test_two_set_ups_are_two_stories() -> None:
+    """They were one line, named after the last, with the files of both."""
+    diary = Diary()
+    me = diary.writer("quire", "")
+    for name in ("claude-code", "codex"):
+        burst = diary.note(BurstBegun(f"quire setup {name}", "set-up", 1 << 62), me)
+        wrote = diary.outside(f"{name}.json", after_s=1)
+        diary.note(WriteAttributed((wrote,), me, "exact", burst))
+    diary.wrote("a.py", me, after_s=1)
+    told = [(story.hint, [run.path for run in story.runs]) for story in diary.stories() if story.form == "person"]
+    assert told == [
+        ("", ["a.py"]),
+        ("quire setup codex", ["codex.json"]),
+        ("quire setup claude-code", ["claude-code.json"]),
+    ]
+
+
 @pytest.mark.parametrize("filtered", [False, True])
 def test_a_save_of_a_file_that_others_changed_meanwhile_is_no_part_of_later_saves(filtered: bool) -> None:
     """A file that a run had removed stood as added in the newest line."""

@@ -464,15 +464,18 @@ class StoryFold:
         own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
         if own is not None and own[0] == PERSON and found is not None and not found.burst:
             own = (SAVES, *own)  # as the person's editor reported the save
+        burst = self.history.burst(found.burst) if own is not None and own[0] == PERSON and found is not None else None
+        label = "" if burst is None else burst.label
+        begun = self._open.get(own) if own is not None and own[0] == PERSON else None
+        if own is not None and begun is not None and begun.hint != label:
+            self._open.pop(own).closed = True  # another burst, such as the next `quire setup`
         story = None if own is None else self._write(own, record, event)
         if story is None:
             return
         story.writer = story.writer or writer
         story.closed = story.closed or (undoing and record.seq == record.batch)
         story.probable += found is not None and found.evidence == DURING
-        burst = self.history.burst(found.burst) if story.form == PERSON and found is not None else None
-        if burst is not None:
-            story.hint = story.hint or burst.label
+        story.hint = label if story.form == PERSON else story.hint
         if story.form == TURN:
             number = landed or (found.burst if found is not None and found.burst else record.batch)
             call = story.calls.setdefault(number, StoryCall(number, record.at_ns))
