@@ -28,7 +28,9 @@ class Marks:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def meet(self, writer: Mapping[str, Any] | None) -> None:
-        """Assign a letter to the writer. The displayed name includes the session once an agent has two sessions."""
+        """Assign a letter to the writer if it is an agent. The displayed name includes the session once an agent has
+        two sessions.
+        """
         self._number(writer or {})
 
     def of_story(self, story: Mapping[str, Any]) -> Mark:

@@ -100,12 +100,12 @@ def is_escaped(journal: str) -> bool:
 
 
 def inside_escaped(journal: str) -> str:
-    """Return the beginning of every escaped path below the folder `journal`."""
+    """Return the beginning of every escaped path below the folder `journal`, without the `/` after it."""
     return journal if is_escaped(journal) else _ESCAPED + quote(journal.encode("utf-8", "surrogateescape"))
 
 
 def percent_escaped(journal: str) -> str:
-    """Return an escaped path without `%/`, as replies show it beside a field `path_encoding: percent`."""
+    """Return an escaped path without its prefix `%/`, as in replies with `path_encoding: percent`."""
     return journal[len(_ESCAPED) :]
 
 

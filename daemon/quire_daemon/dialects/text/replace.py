@@ -230,8 +230,9 @@ def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
 
 
 def _by_lines(lines: LineIndex, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """Yield groups of edits that share lines: (first line, last line, flat, edits). `flat` is True if no edit of the
-    group removes or adds a line break. Raises `ValueError` if the edits are unsorted or overlap.
+    """Yield groups of edits as (first line, last line, flat, edits), lines from 0. Flat edits remove and add no line
+    break; those in the same or adjacent lines are one group. Other edits are grouped by shared lines. Raises
+    `ValueError` if the edits are unsorted or overlap.
     """
     group: list[Edit] = []
     begun = last = reach = 0

@@ -96,8 +96,8 @@ class Batches:
         return self._undoers[batch]
 
     def undoers_in(self, steps: Sequence[TimelineStep]) -> Callable[[int], Sequence[int]]:
-        """Return `undoers` as a function that leaves out those that did not undo the batch in the file of these
-        steps.
+        """Return a function like `undoers` for one file, given by its steps. It leaves out undoers that did not undo
+        the batch in that file.
         """
         found: dict[int, Sequence[int]] = {}
         about: dict[int, bool] = {}

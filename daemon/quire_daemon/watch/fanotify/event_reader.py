@@ -55,7 +55,7 @@ class Folders:
             return path
 
     def forget(self) -> None:
-        """Drop all folders, after one moved or ignore rules changed."""
+        """Clear the cache of folder paths and the ignored folders, in the kernel, too."""
         self._paths.clear()
         self._ignored.clear()
         self.unasked.clear()

@@ -36,7 +36,9 @@ class _Entry(Generic[W]):
 
 
 class WriteTable(Generic[W]):
-    """Table of events with the monotonic time of reading each, never earlier than the write."""
+    """Table of recent writes by file and process. Times are monotonic, of the reading of the kernel's event, so never
+    before the write.
+    """
 
     def __init__(self, kept_s: float = KEPT_S, most: int = MOST) -> None:
         self._kept_s, self._most = kept_s, most

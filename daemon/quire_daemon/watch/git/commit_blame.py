@@ -284,7 +284,7 @@ def environment(scratch: str, repository: Repository, ours: Mapping[str, str]) -
 
 
 def find_repository(root: str, path: str) -> Repository | None:
-    """Return the innermost repository of a file in `root`; None if there is none."""
+    """Return the innermost repository of a file in `root`, which may lie above `root`; None if there is none."""
     inside = os.path.join(root, path)
     for top in _folders_above(inside):
         folder = git_folder(top)

@@ -240,8 +240,8 @@ class _Walk:
         self._rested |= {place for line in woven if (place := self._removal(line)) is not None} | overwriting
 
     def _find(self) -> None:
-        """Find the writer's lines that the state already has, and those removed since, among the state's lines of their
-        place.
+        """Match the writer's lines, removed ones too, with equal lines of the state at the same place. A matched line
+        is not lacking.
         """
         ends = {one.stop: place for place, one in enumerate(self._splices)}
         reached = [0] * len(self._splices)
