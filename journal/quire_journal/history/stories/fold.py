@@ -464,11 +464,7 @@ class StoryFold:
         own = (UNDO, str(record.batch)) if undoing else run or self._key_of(writer)
         if own is not None and own[0] == PERSON and found is not None and not found.burst:
             own = (SAVES, *own)  # as the person's editor reported the save
-        burst = self.history.burst(found.burst) if own is not None and own[0] == PERSON and found is not None else None
-        label = "" if burst is None else burst.label
-        begun = self._open.get(own) if own is not None and own[0] == PERSON else None
-        if own is not None and begun is not None and begun.hint != label:
-            self._open.pop(own).closed = True  # another burst, such as the next `quire setup`
+        label = self._part_bursts(own, found) if own is not None and own[0] == PERSON else ""
         story = None if own is None else self._write(own, record, event)
         if story is None:
             return
@@ -484,6 +480,16 @@ class StoryFold:
                 call.label = getattr(event, "dialect", "") or getattr(event, "by", "")
             call.writes += 1
             call.paths |= dict.fromkeys(paths_of(event)[-1:])
+
+    def _part_bursts(self, key: Key, found: WriteAttributed | None) -> str:
+        """Close the open story of a person if its writes are of another burst, such as the next `quire setup`; return
+        the label of the burst that an older write is of, "" for none.
+        """
+        burst = None if found is None else self.history.burst(found.burst)
+        label = "" if burst is None else burst.label
+        if key in self._open and self._open[key].hint != label:
+            self._open.pop(key).closed = True
+        return label
 
     def _part_saves(self, at_ns: int) -> None:
         """Close the open saves after a git command or undo at `at_ns`: older saves are another story."""
