@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from quire_daemon.core import World
 from quire_journal.history import blame, is_by_git, rfc3339
+from quire_journal.history.renames import LaterNames
 from quire_journal.model import REGULAR, paths_of, pause
 from quire_journal.storage.blobs import NotHeld
 from quire_journal.text import definitions_at
@@ -33,6 +34,7 @@ def written_since(key: bytes, since_ns: int, world: World) -> Work:
     brought do not count.
     """
     history, found = world.history, dict[str, int]()
+    names = LaterNames(history)
     for batch in history.last_batches(key, MOST_BATCHES):
         pause()
         records = history.batch(batch)
@@ -44,7 +46,7 @@ def written_since(key: bytes, since_ns: int, world: World) -> Work:
             event = record.event()
             if is_by_git(getattr(event, "hint", "")):
                 continue  # a merge or a checkout in an agent's shell brings what others wrote
-            for path in paths_of(event):
+            for path in (names.now(path, record.seq) for path in paths_of(event)):
                 if path not in found and standing(history.file(path)) is not None:
                     found[path] = record.at_ns
         if len(found) >= MOST_WRITTEN:

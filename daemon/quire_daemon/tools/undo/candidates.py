@@ -12,7 +12,7 @@ from quire_daemon.tools.undo.joint_batches import JointBatches
 from quire_daemon.tools.undo.params import How, Selection, of_git, several
 from quire_journal.history import History, parse_point
 from quire_journal.history.stories import last_of_git
-from quire_journal.model import Record, Refusal, counted
+from quire_journal.model import IGNORED, CaptureFailed, Record, Refusal, counted
 from quire_journal.views import OWN
 
 SCAN_RECORDS: Final = 200_000
@@ -80,9 +80,15 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]
         return
     seen: set[int] = set()
     for record in _of_last_command(after, upto, history) if of_git(params) else _newest(after, upto, history):
-        if record.kind in VERSION_KINDS and record.batch not in seen:
+        if record.kind in VERSION_KINDS and record.batch not in seen and not _is_ignored(record):
             seen.add(record.batch)
             yield record, OWN
+
+
+def _is_ignored(record: Record) -> bool:
+    """True if the record only says that an ignore rule names a file from now on, which nobody wrote."""
+    event = record.event() if record.kind == CaptureFailed.kind else None
+    return isinstance(event, CaptureFailed) and event.why == IGNORED
 
 
 def _is_of_a_run_apart(record: Record, named: Sequence[int], history: History) -> bool:

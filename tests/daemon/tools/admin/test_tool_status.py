@@ -124,6 +124,17 @@ def test_what_git_brought_in_an_agents_shell_is_no_writing_of_the_agent() -> Non
     assert (writing["ann"], writing["ben"], reply["collisions"]) == (["a.txt"], [], [])
 
 
+def test_who_wrote_a_file_that_was_renamed_since_still_writes_it() -> None:
+    daemon = MemoryDaemon({"a.txt": lines("x", "y")})
+    daemon.write("a.txt", lines("ann", "y"), daemon.ann)
+    daemon.outside_moves("a.txt", "b.txt")
+    daemon.write("b.txt", lines("ann", "ben"), daemon.ben)
+    reply = daemon.decide(WHO_TOOL, daemon.who("cleo"), {}, present=heard(daemon.ann, daemon.ben)).reply
+    writing = {one["agent"]: [file["path"] for file in one["on"]["writing"]] for one in reply["writers"]}
+    assert (writing["ann"], writing["ben"]) == (["b.txt"], ["b.txt"])
+    assert [one["path"] for one in reply["collisions"]] == ["b.txt"]
+
+
 def test_who_lists_absent_callers_of_the_last_hours_newest_first() -> None:
     daemon = MemoryDaemon()
     gone = {who.key: Present(daemon.clock.now_ns() + n, 0, gone=True) for n, who in enumerate((daemon.ben, daemon.ann))}

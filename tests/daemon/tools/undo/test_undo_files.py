@@ -10,6 +10,7 @@ from quire_daemon.tools.undo.tool import REDO_TOOL, RESTORE_TOOL, UNDO_TOOL
 from quire_journal.journal import NewRecord
 from quire_journal.model.events import BytesGone, CaptureFailed
 from quire_journal.model.ids import BatchId, WriterId, blob_id
+from quire_journal.model.uncaptured import IGNORED
 
 
 def test_a_creation_is_removed_while_its_bytes_are_unchanged() -> None:
@@ -136,6 +137,17 @@ def test_bytes_that_were_never_captured_cannot_come_back_and_that_is_said() -> N
     refused = daemon.call(UNDO_TOOL, daemon.ann)
     assert refused["error"] == "uncaptured"
     assert only_file(refused)["skipped"] == "uncaptured"
+
+
+def test_a_file_that_a_rule_ignores_from_now_on_is_no_save_to_take_back() -> None:
+    """A line in .git/info/exclude was the newest save of another program, and its undo was refused."""
+    daemon = daemon_with()
+    daemon.outside("settings.json", b"{}\n")
+    daemon.outside("f.txt", START.replace(b"two", b"TWO"))
+    daemon.note(CaptureFailed("settings.json", IGNORED, evidence="scanned"))
+    reply = daemon.call(UNDO_TOOL, daemon.ann, writer="outside", last=1)
+    assert reply["ok"], reply
+    assert (daemon.text("f.txt"), daemon.text("settings.json")) == (START, b"{}\n")
 
 
 def test_an_undo_does_not_overwrite_bytes_that_are_not_in_the_journal() -> None:
