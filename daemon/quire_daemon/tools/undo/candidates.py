@@ -80,12 +80,12 @@ def candidates(params: Selection, known: Batches) -> Iterator[tuple[Record, str]
         return
     seen: set[int] = set()
     for record in _of_last_command(after, upto, history) if of_git(params) else _newest(after, upto, history):
-        if record.kind in VERSION_KINDS and record.batch not in seen and not _is_ignored(record):
+        if record.kind in VERSION_KINDS and record.batch not in seen:
             seen.add(record.batch)
             yield record, OWN
 
 
-def _is_ignored(record: Record) -> bool:
+def only_ignored(record: Record) -> bool:
     """True if the record only says that an ignore rule names a file from now on, which nobody wrote."""
     event = record.event() if record.kind == CaptureFailed.kind else None
     return isinstance(event, CaptureFailed) and event.why == IGNORED

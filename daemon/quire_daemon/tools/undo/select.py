@@ -21,7 +21,14 @@ from quire_daemon.tools.history import (
     spelled_out,
 )
 from quire_daemon.tools.undo.batches import Batches, Fits
-from quire_daemon.tools.undo.candidates import SCAN_RECORDS, by_git_told, candidates, claiming, may_be_meant
+from quire_daemon.tools.undo.candidates import (
+    SCAN_RECORDS,
+    by_git_told,
+    candidates,
+    claiming,
+    may_be_meant,
+    only_ignored,
+)
 from quire_daemon.tools.undo.choice import Choice, read_token
 from quire_daemon.tools.undo.joint_batches import JointBatches
 from quire_daemon.tools.undo.params import (
@@ -354,6 +361,8 @@ def _matching(
     is_by_git = joint.is_by_git if wanted else known.is_by_git
     for record, evidence in candidates(params, known):
         batch = record.batch
+        if wanted and only_ignored(record):
+            continue
         of_wanted = {one for one in of_wanted if one <= batch}
         if calls == wanted and wanted and not of_wanted:
             break
