@@ -92,7 +92,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(first, Mapping):
         version, why = (render.one_line(first.get(key, "")) for key in ("version", "why"))
         yield f"          back to {version} only: {why}"
-    in_the_way = {conflict.get("run") for conflict in file.get("conflicts") or () if isinstance(conflict, Mapping)}
+    runs = {conflict.get("run") for conflict in file.get("conflicts") or () if isinstance(conflict, Mapping)}
     for conflict in file.get("conflicts") or ():
         if isinstance(conflict, Mapping):
             who = "git" if conflict.get("by_git") else render.writer(conflict.get("writer"))
@@ -101,7 +101,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
             version = render.one_line(conflict.get("version", ""))
             with_ = f" with {version}" if version else ""
             yield f"          conflict: {who} {_DID.get(str(conflict.get('why')), 'built on it')}{with_}{where}"
-            if in_the_way == {conflict.get("run")} != {None} and conflict.get("why") == "lines":
+            if len(runs) == 1 and conflict.get("run") is not None and conflict.get("why") == "lines":
                 burst = render.one_line(conflict["run"])
                 yield f"          it was a command: `quire undo --burst {burst}` takes it back, and then this goes, too"
     if file.get("marked"):
